@@ -135,9 +135,7 @@ async function traces(): Promise<void> {
       const request = { target: parseIpv6(TARGET), maxHops: HOPS, timeoutMs: 2000 };
       const ours = await timed(() => engine.traceroute(request));
       const found =
-        ours.result.kind === "done"
-          ? ours.result.hops.filter(({ address }) => address !== null).length
-          : 0;
+        ours.result.kind === "done" ? ours.result.hops.filter(({ ip }) => ip !== null).length : 0;
       const row = { sixscope: `${ours.ms.toFixed(0)} ms, ${found}` };
       const others = {
         traceroute: ["traceroute", "-6", "-I", "-n", "-q", "1"],
@@ -177,7 +175,7 @@ async function pathMtus(): Promise<void> {
   const compare = async (name: string) => {
     const sixscope = await measure(async () => {
       const outcome = await engine.mtu(request);
-      return outcome.kind === "done" ? outcome.mtuBytes : outcome.kind;
+      return outcome.kind === "done" ? outcome.mtu : outcome.kind;
     });
     const tracepath = await measure(async () => {
       const text = await output("tracepath", "-6", "-n", "-m", "10", chain.target);

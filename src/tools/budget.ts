@@ -1,5 +1,3 @@
-import { formatIpv6 } from "../addr/format.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
 import { ENOUGH } from "./engine.ts";
 
@@ -53,13 +51,12 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
     enough: controller.signal,
     /** The bound that was met first; undefined if there is none. */
     cutShort: () => cut && { code: cut, text: CUTS[cut] },
-    admit(hop: number, address: Ipv6Address | undefined) {
-      const known = hops.getOrInsertComputed(hop, () => new Set());
-      const key = address && formatIpv6(address);
-      if (key === undefined || known.has(key)) return true;
-      if (known.size === MAX_AT_HOP) return end("addresses-at-hop");
+    admit(hop: number, ip: string | undefined) {
+      const atHop = hops.getOrInsertComputed(hop, () => new Set());
+      if (ip === undefined || atHop.has(ip)) return true;
+      if (atHop.size === MAX_AT_HOP) return end("addresses-at-hop");
       if (addresses === MAX_ADDRESSES) return end("addresses");
-      known.add(key);
+      atHop.add(ip);
       addresses++;
       return true;
     },

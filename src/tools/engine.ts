@@ -1,5 +1,6 @@
 /** The common part of all engines: the request, how the caller takes part, and how a run ends without a result. */
 import type { Ipv6Address } from "../addr/ipv6.ts";
+import { interfaceName } from "../icmp/socket/interfaces.ts";
 import type { ProbedPort } from "../icmp/socket/socket.ts";
 
 /** The target of a run, and how it is probed. */
@@ -36,7 +37,7 @@ export interface RunBudget {
   /** Aborts with `ENOUGH` when a bound is met: the run sends nothing more, and ends with what it has. */
   readonly enough: AbortSignal;
   /** Counts an address that answered at a hop, once. False if it is one too many: then it must not be kept. */
-  admit(hop: number, address: Ipv6Address | undefined): boolean;
+  admit(hop: number, ip: string | undefined): boolean;
   /** Does work that grows with what a network answers, and charges its time. */
   work(task: () => void): void;
 }
@@ -47,3 +48,7 @@ export const UNBOUNDED: RunBudget = {
   admit: () => true,
   work: (task) => task(),
 };
+
+/** The interface to a link-local address, for the details of a hop. */
+export const zoneOf = (scopeId: number): { readonly zone?: string } =>
+  scopeId === 0 ? {} : { zone: interfaceName(scopeId) ?? String(scopeId) };

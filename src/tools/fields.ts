@@ -76,7 +76,7 @@ export const portField = () => ({
     .describe("The port that was probed; absent for ICMPv6."),
 });
 
-/** The schema of `presentTraceError`. */
+/** The schema of an error that ends a trace. */
 export const traceError = shape("TraceError", "The ICMPv6 error that ended a trace.", () => ({
   type: icmpType(),
   code: icmpCode(),
@@ -92,7 +92,7 @@ export const ipOrNull = (description: string) =>
 /** The schema of a hop's name. */
 export const hostname = () => text("Its name; null if none is known.").nullable();
 
-/** The schemas of `presentRow`. */
+/** The schemas of the row of a hop; see `named`. */
 export const hopFields = <Fields extends z.core.$ZodLooseShape, More extends z.core.$ZodLooseShape>(
   fields: Fields,
   more: More,

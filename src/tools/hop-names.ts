@@ -1,5 +1,4 @@
-import { formatIpv6 } from "../addr/format.ts";
-import type { Ipv6Address } from "../addr/ipv6.ts";
+import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
 import { notGlobal } from "../addr/policy.ts";
 import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Call } from "../api/endpoint.ts";
@@ -33,7 +32,7 @@ export function hopNames(
   dnsClient: DnsClient,
   servers: readonly SocketAddress[],
   { signal, client }: Pick<Call, "signal" | "client">,
-  onName: (address: Ipv6Address) => void,
+  onName: (ip: string) => void,
   clock: Clock = systemClock,
 ) {
   const isPrivate = servers.every(({ address }) => notGlobal(address) !== null);
@@ -50,15 +49,15 @@ export function hopNames(
     const outcome = await dnsClient.query(".", "NS", { signal: stop, client }).catch(() => null);
     isAlive = !["timeout", "unreachable", "aborted"].includes(outcome?.kind ?? "timeout");
   };
-  const find = async (key: string, address: Ipv6Address) => {
+  const find = async (ip: string, address: Ipv6Address) => {
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     stop.addEventListener("abort", () => finish());
     const release = permits.acquire(async () => {
       const name = await lookupHostname(dnsClient, address, { signal: stop, client });
-      if (!stop.aborted) late.delete(key);
+      if (!stop.aborted) late.delete(ip);
       if (name !== null && !stop.aborted) {
-        names.set(key, name.slice(0, MAX_CHARACTERS));
-        onName(address);
+        names.set(ip, name.slice(0, MAX_CHARACTERS));
+        onName(ip);
       }
       finish();
     }, client);
@@ -69,15 +68,15 @@ export function hopNames(
     /** The names by address that are known now. */
     names: names as ReadonlyMap<string, string | null>,
     /** Begins to ask for the name of a hop that has answered, unless that has begun, or for `MAX_NAMES` of them. */
-    ask(address: Ipv6Address): void {
+    ask(ip: string): void {
       answeredMs = clock.nowMs();
-      const key = formatIpv6(address);
-      if (names.size === MAX_NAMES || names.has(key)) return;
+      if (names.size === MAX_NAMES || names.has(ip)) return;
+      const address = tryParseIpv6(ip) as Ipv6Address;
       if (!isPrivate && notGlobal(address) !== null) return;
       if (pending.length === 0) void check();
-      names.set(key, null);
-      late.add(key);
-      pending.push(find(key, address));
+      names.set(ip, null);
+      late.add(ip);
+      pending.push(find(ip, address));
     },
     /**
      * The names `NAMES_MS` after the last hop answered, or as soon as each is known, or the resolver seems to be
@@ -90,7 +89,7 @@ export function hopNames(
       await until(SILENT_RESOLVER_MS);
       if (isAlive) await until(NAMES_MS);
       end.abort();
-      for (const key of late) names.set(key, LATE);
+      for (const ip of late) names.set(ip, LATE);
       return names;
     },
   };

@@ -1,14 +1,11 @@
-import { formatIpv6 } from "../addr/format.ts";
-import { equalIpv6, type Ipv6Address } from "../addr/ipv6.ts";
+import { type Ipv6Address, tryParseIpv6 } from "../addr/ipv6.ts";
 import type { Call } from "../api/endpoint.ts";
 import { choiceParameter, integerParameter } from "../api/parameters.ts";
 import { SILENCE_MS } from "../icmp/prober/prober.ts";
-import { interfaceName } from "../icmp/socket/interfaces.ts";
 import { MAX_FLOW_LABEL, MAX_HOPS } from "./fields.ts";
 import { hopNames, LATE, NAMES_MS } from "./hop-names.ts";
 import { openRun } from "./run.ts";
 import type { Services } from "./services.ts";
-import type { TraceError, TraceHop } from "./trace/responses.ts";
 import { MAX_PERSISTENCE_MS } from "./trace/schedule.ts";
 
 /** The parameters of every tool that traces. */
@@ -52,7 +49,7 @@ export async function openPathRun(
   longestMs: number,
   call: Call,
   services: Services,
-  onName: (address: Ipv6Address) => void = () => {},
+  onName: (ip: string) => void = () => {},
 ) {
   const { config, resolvers } = services;
   const { targetResolver: name, probeTimeoutMs } = config;
@@ -62,26 +59,32 @@ export async function openPathRun(
   return { ...run, names: wanted === "yes" ? names : { ...names, ask() {} } };
 }
 
+/** The row of a hop, as far as all tools have it. */
+interface HopRow {
+  readonly hop: number;
+  readonly ip: string | null;
+  readonly hostname: string | null;
+  readonly details?: object;
+}
+
 /**
  * Sends each row that is new or has changed as an event. The same object is looked at again only if its
  * address is one of those that are named: something else than the row has changed there.
  */
-export function hopEvents<Row extends Pick<TraceHop, "hop" | "address">>(
-  present: (row: Row) => object,
+export function hopEvents<Row extends HopRow>(
+  show: (row: Row) => object,
   { onEvent }: Call,
-): (rows: readonly Row[], ...changed: readonly (Ipv6Address | null | undefined)[]) => void {
-  const told: { row: Row; text: string }[] = [];
+): (rows: readonly Row[], ...changed: readonly (string | null | undefined)[]) => void {
+  const sent: { row: Row; text: string }[] = [];
   return (rows, ...changed) => {
     if (onEvent === undefined) return;
     for (const row of rows) {
-      const { hop, address } = row;
-      const known = told[hop];
-      const isNamed = address && changed.some((each) => each && equalIpv6(each, address));
-      if (known?.row === row && !isNamed) continue;
-      const data = present(row);
+      const before = sent[row.hop];
+      if (before?.row === row && (row.ip === null || !changed.includes(row.ip))) continue;
+      const data = show(row);
       const text = JSON.stringify(data);
-      told[hop] = { row, text };
-      if (known?.text !== text) onEvent("hop", data);
+      sent[row.hop] = { row, text };
+      if (before?.text !== text) onEvent("hop", data);
     }
   };
 }
@@ -89,33 +92,24 @@ export function hopEvents<Row extends Pick<TraceHop, "hop" | "address">>(
 /** Names by address, as far as they are known; `LATE` if one came too late. */
 type Names = ReadonlyMap<string, string | null>;
 
-/** A hop's address and name as results show them; null for a silent hop. */
-export function presentAddress(address: Ipv6Address | null, names: Names) {
-  const ip = address && formatIpv6(address);
-  return { ip, hostname: ip && (names.get(ip) || null) };
-}
+/** The name of an address; null if none is known. */
+export const nameOf = (ip: string | null, names: Names) => ip && (names.get(ip) || null);
 
-/** A hop as results show it: its address and name, its fields, and its details if there are any. */
-export function presentRow<Fields extends object, Details extends object = object>(
-  { hop, address, scopeId }: Pick<TraceHop, "hop" | "address" | "scopeId">,
+/** A row with the name of its address, and whose network that is. */
+export function named<Row extends HopRow>(
+  row: Row,
   names: Names,
   { networks }: Pick<Services, "networks">,
-  fields: Fields,
-  more = {} as Details,
-) {
-  const network = address && networks?.find(address);
-  const isLate = address && names.get(formatIpv6(address)) === LATE;
+): Row {
+  const { ip } = row;
+  const { zone, ...more }: { readonly zone?: string } = row.details ?? {};
+  const network = ip && networks?.find(tryParseIpv6(ip) as Ipv6Address);
   const details = {
-    ...(isLate && { nameLate: true as const }),
-    ...(scopeId !== 0 && { zone: interfaceName(scopeId) ?? String(scopeId) }),
+    ...(ip && names.get(ip) === LATE && { nameLate: true as const }),
+    ...(zone !== undefined && { zone }),
     ...(network && { network }),
     ...more,
   };
-  const isMore = Object.keys(details).length > 0;
-  return { hop, ...presentAddress(address, names), ...fields, ...(isMore && { details }) };
-}
-
-/** An ICMPv6 error that ends a path, as results show it. */
-export function presentTraceError(error: TraceError) {
-  return { ...error, from: formatIpv6(error.from) };
+  const hostname = nameOf(ip, names);
+  return { ...row, hostname, ...(Object.keys(details).length > 0 && { details }) };
 }

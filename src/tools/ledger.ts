@@ -1,3 +1,5 @@
+import { round } from "../util/numbers.ts";
+
 /**
  * How a probe ended. Each probe ends as exactly one of these, and every statistic only counts them:
  *
@@ -10,6 +12,9 @@
  * - `not-sent`: this machine's kernel refused to send it.
  */
 export type Fate = "reply" | "hop" | "error" | "late" | "silent" | "unknown" | "not-sent";
+
+/** A share in percent. */
+export const percent = (share: number) => round(share * 100, 2);
 
 /** How many probes ended in each way. */
 export type Ledger = Record<Fate, number>;

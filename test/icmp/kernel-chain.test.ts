@@ -61,8 +61,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     return outcome;
   }
 
-  const addresses = ({ hops }: TraceDone) =>
-    hops.map(({ address }) => address && formatIpv6(address));
+  const addresses = ({ hops }: TraceDone) => hops.map(({ ip }) => ip);
 
   /** Another address of the target host. */
   const alias = (number: number) => chain.target.replace(/2$/, `a${number.toString(16)}`);
@@ -77,7 +76,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     const outcome = await trace(chain.target);
     expect(addresses(outcome)).toEqual([...chain.hops]);
     expect(outcome).toMatchObject({ reached: true, reason: "reached", error: null });
-    for (const { rttMs } of outcome.hops) expect(rttMs).toBeGreaterThan(0);
+    for (const { rtt } of outcome.hops) expect(rtt).toBeGreaterThan(0);
   });
 
   test("a trace ends at the last hop asked for", async () => {
@@ -173,14 +172,14 @@ describeWith(labMissing)("through twelve kernel routers", () => {
   test("this machine reports a neighbour that does not resolve, which is not a hop", async () => {
     const missing = chain.source.replace(/1$/, "99");
     const [pinged, traced] = await Promise.all([ping(missing), trace(missing)]);
-    const from = parseIpv6(chain.source);
+    const from = chain.source;
     expect(pinged.lost).toEqual(
       [1, 2, 3].map((seq) => ({
         seq,
         reason: "address-unreachable",
         type: 1,
         code: 3,
-        from: chain.source,
+        from,
         rtt: expect.any(Number),
       })),
     );
@@ -193,7 +192,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     const last = chain.hops[ROUTERS - 1] as string;
     const traced = await trace(missing, { awaitsRouters: true });
     expect(addresses(traced)).toEqual([...chain.hops.slice(0, ROUTERS), last]);
-    const error = { name: "address-unreachable", from: parseIpv6(last), fromTarget: false };
+    const error = { name: "address-unreachable", from: last, fromTarget: false };
     expect(traced).toMatchObject({ reached: false, reason: "unreachable", error });
   });
 
@@ -211,7 +210,7 @@ describeWith(labMissing)("through twelve kernel routers", () => {
       const traced = await trace(anycast);
       expect(traced).toMatchObject({
         reached: true,
-        otherSource: parseIpv6(results[0]?.details?.from ?? ""),
+        otherSource: results[0]?.details?.from,
       });
       expect(traced.hops).toHaveLength(1);
     },
@@ -289,10 +288,10 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     ])("with %s", async (rejection, code, reason, name) => {
       await nft(nftTable("forward", `reject with icmpv6 ${rejection}`));
       try {
-        const from = parseIpv6(chain.hops[REJECTING - 1] as string);
+        const from = chain.hops[REJECTING - 1] as string;
         const { lost } = await ping(chain.target, { count: 2 });
         const error = { type: 1, code, from };
-        const sample = { reason: name, ...error, from: formatIpv6(from), rtt: expect.any(Number) };
+        const sample = { reason: name, ...error, rtt: expect.any(Number) };
         expect(lost).toEqual([
           { seq: 1, ...sample },
           { seq: 2, ...sample },

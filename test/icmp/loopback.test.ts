@@ -139,7 +139,7 @@ test("a trace to ::1 has one hop", async () => {
   const seen: unknown[] = [];
   const outcome = await engine.traceroute(
     { target: LOOPBACK, maxHops: 30, timeoutMs: 2000 },
-    { onHop: ({ address }) => seen.push(address) },
+    { onHop: ({ ip }) => seen.push(ip) },
   );
   expect(outcome).toMatchObject({
     kind: "done",
@@ -147,9 +147,9 @@ test("a trace to ::1 has one hop", async () => {
     reached: true,
     reason: "reached",
     error: null,
-    hops: [{ hop: 1, address: LOOPBACK, addresses: [LOOPBACK], mtuBytes: null }],
+    hops: [{ hop: 1, ip: "::1" }],
   });
-  expect(seen).toContainEqual(LOOPBACK);
+  expect(seen).toContain("::1");
   expect(engine.outstanding()).toBe(0);
 });
 

@@ -22,7 +22,7 @@ labTest("an exclusive flow label of another program costs ours, not the answers"
   expect(pinged).toMatchObject({ kind: "done", results: { length: 2 }, lost: [] });
   expect(traced).toMatchObject({ kind: "done", reached: true, flowLabel: 0 });
   // One label shows one path only.
-  expect(searched).toMatchObject({ reached: true, flowLabel: 0, labels: 1, isComplete: false });
+  expect(searched).toMatchObject({ reached: true, flowLabel: 0, labels: 1, complete: false });
 });
 
 labTest(
@@ -39,7 +39,7 @@ labTest(
 labTest("on an ordinary machine a trace has a flow label", async () => {
   const { traced, searched } = await probe("ip link set lo up", "", "::1");
   expect(traced.flowLabel).toBeGreaterThan(0);
-  expect(searched).toMatchObject({ reached: true, flowLabel: 7, labels: 6, isComplete: true });
+  expect(searched).toMatchObject({ reached: true, flowLabel: 7, labels: 6, complete: true });
 });
 
 labTest("a link-local source also serves a target beyond the link", async () => {

@@ -12,7 +12,7 @@ import { pingStatistics } from "../../src/tools/ping/verdict.ts";
 import type { Endpoint, Services } from "../../src/tools/services.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
 import type { TraceOptions } from "../../src/tools/trace/engine.ts";
-import { presentHop } from "../../src/tools/trace/hop.ts";
+import { showHop } from "../../src/tools/trace/hop.ts";
 import type { TraceHop } from "../../src/tools/trace/responses.ts";
 import type { TraceReason } from "../../src/tools/trace/result.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -86,18 +86,12 @@ test("what is wrong with a text is an ApiError, before any event", async () => {
 describe("a trace reports a hop", () => {
   const row = (hop: number, end: TraceReason | null = null): TraceHop => ({
     hop,
-    address: parseIpv6(`2a00:1450::${end === "reached" ? "80" : hop}`),
-    scopeId: 0,
-    rttMs: hop,
-    rttsMs: [hop],
-    replyHopLimit: null,
-    addresses: [],
-    mpls: [],
-    interfaces: [],
-    mtuBytes: null,
+    ip: `2a00:1450::${end === "reached" ? "80" : hop}`,
+    hostname: null,
+    rtt: hop,
     end,
   });
-  const silent = (hop: number) => ({ ...row(hop), address: null, rttMs: null, rttsMs: [] });
+  const silent = (hop: number) => ({ ...row(hop), ip: null, rtt: null });
   const done = (hops: readonly TraceHop[]) => ({
     ...{ kind: "done", source: SOURCE, flowLabel: 1, reached: true, reason: "reached" },
     ...{ error: null, otherSource: null, refused: [], hops },
@@ -107,7 +101,7 @@ describe("a trace reports a hop", () => {
   test.each<[string, TraceHop[], TraceHop[], number[]]>([
     ["as soon as it answers", [row(2), row(1)], [row(1), row(2)], [2, 1]],
     ["not again if nothing has changed", [row(1), row(1)], [row(1)], [1]],
-    ["again if it has changed", [row(1), { ...row(1), rttsMs: [1, 2] }], [{ ...row(1), rttsMs: [1, 2] }], [1, 1]],
+    ["again if it has changed", [row(1), { ...row(1), details: { rtts: [1, 2] } }], [{ ...row(1), details: { rtts: [1, 2] } }], [1, 1]],
     ["that is silent when the trace has given it up", [row(1), row(3)], [row(1), silent(2), row(3)], [1, 3, 2]],
     ["at the end of the path, and none behind it", [row(1), row(2, "reached"), row(3, "reached")], [row(1), row(2, "reached")], [1, 2]],
     ["at the end of the path once no nearer hop can be it", [row(1), row(3, "reached"), row(2, "reached")], [row(1), row(2, "reached")], [1, 2]],
@@ -141,11 +135,11 @@ describe("a trace reports a hop", () => {
         traceroute: async (_request: unknown, { onHop }: TraceOptions) => {
           for (let step = 0; step < 12; step++) {
             const hop = 1 + random(5);
-            const address = parseIpv6(`2a00:1450::${1 + random(3)}`);
-            rows[hop - 1] = { ...row(hop), address, replyHopLimit: 50 };
+            const ip = `2a00:1450::${1 + random(3)}`;
+            rows[hop - 1] = { ...row(hop), ip, details: { replyHopLimit: 50 } };
             onHop?.(rows[hop - 1] as TraceHop);
             for (const known of rows.filter(Boolean)) {
-              const shown = presentHop(known, new Map(), { networks: null }, rows);
+              const shown = showHop(known, new Map(), { networks: null }, rows);
               if (!Bun.deepEquals(told.get(known.hop), shown)) wrong.push([run, step, shown]);
             }
           }

@@ -1,18 +1,18 @@
 /** How loss by hop and the path MTU are presented, and what is told meanwhile, without HTTP. */
 import { describe, expect, test } from "bun:test";
+import { formatIp } from "../../src/addr/ip.ts";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { ledgerOf, totalsOf } from "../../src/tools/ledger.ts";
 import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import type { MtrOptions, MtrOutcome, MtrRequest } from "../../src/tools/mtr/engine.ts";
 import { mergeRound } from "../../src/tools/mtr/report.ts";
-import type { MtrResult, MtrRound } from "../../src/tools/mtr/result.ts";
-import type { MtrHop } from "../../src/tools/mtr/rounds.ts";
+import type { MtrHop, MtrResult, MtrRound } from "../../src/tools/mtr/result.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
-import type { MtuHop, MtuOptions, MtuOutcome } from "../../src/tools/mtu/engine.ts";
+import type { MtuOptions, MtuOutcome } from "../../src/tools/mtu/engine.ts";
+import type { MtuHop } from "../../src/tools/mtu/result.ts";
 import type { Endpoint, Services } from "../../src/tools/services.ts";
 import type { TraceHop } from "../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -21,13 +21,13 @@ import "./scripted.ts";
 import { STAMP } from "./stamp.ts";
 
 const SOURCE = parseIpv6("2001:db8::1");
-const ROUTER = parseIpv6("2a00:1450::1");
-const OTHER_ROUTER = parseIpv6("2a00:1450::2");
-const TARGET = parseIpv6("2a00:1450::80");
-const LINK_LOCAL = parseIpv6("fe80::1");
+const ROUTER = "2a00:1450::1";
+const OTHER_ROUTER = "2a00:1450::2";
+const TARGET = "2a00:1450::80";
+const LINK_LOCAL = "fe80::1";
 
 /** The only address whose network is known. */
-const OWNED = parseIpv6("2a00:1450::3");
+const OWNED = "2a00:1450::3";
 const NETWORK = { asn: 64_496, name: "Example", prefix: "2a00::/12", source: "asn-file" } as const;
 
 /** Every address has this name. */
@@ -50,7 +50,7 @@ async function call(
     icmp: engine as unknown as Prober,
     probeSlots: new ProbeSlots(1),
     querySlots: new ProbeSlots(1),
-    networks: { find: (address) => (address === OWNED ? NETWORK : null) },
+    networks: { find: (address) => (formatIp(address) === OWNED ? NETWORK : null) },
   };
   const events: [name: string, data: object][] = [];
   const allowedSeconds: number[] = [];
@@ -73,28 +73,27 @@ async function call(
 
 const HEAD = { target: "2001:db8::80", ip: "2001:db8::80" };
 
-const TIMES = { last: 1.23456, min: 1, avg: 2, max: 3, stdDev: 0.5, jitter: 0.25, p50: 2, p95: 3 };
-const NO_TIMES = Object.fromEntries(Object.keys(TIMES).map((name) => [name, null]));
+const TIMES = { last: 1.235, min: 1, avg: 2, max: 3, stdDev: 0.5, jitter: 0.25, p50: 2, p95: 3 };
+
+const TOTALS = { sent: 3, received: 3, late: 0, errors: 0, unknown: 0, loss: 0 };
 
 const HOP: MtrHop = {
   hop: 1,
-  ...totalsOf(ledgerOf(["hop", "hop", "hop"])),
-  cause: null,
-  addresses: [{ address: ROUTER, scopeId: 0, received: 3 }],
-  others: 0,
-  times: TIMES,
-};
-
-const SHOWN = {
-  hop: 1,
-  ip: "2a00:1450::1",
-  hostname: "name.example",
-  ...{ sent: 3, received: 3, late: 0, errors: 0, unknown: 0, loss: 0 },
+  ip: ROUTER,
+  hostname: null,
+  ...TOTALS,
   cause: null,
   ...TIMES,
-  last: 1.235,
-  addresses: [{ ip: "2a00:1450::1", hostname: "name.example", received: 3, share: 100 }],
+  addresses: [{ ip: ROUTER, hostname: null, received: 3, share: 100 }],
   others: 0,
+};
+
+const OTHERS = [{ ip: OTHER_ROUTER, hostname: null, received: 1, share: 33.33 }];
+
+const SHOWN = {
+  ...HOP,
+  hostname: "name.example",
+  addresses: [{ ip: ROUTER, hostname: "name.example", received: 3, share: 100 }],
 };
 
 describe("loss by hop", () => {
@@ -103,7 +102,7 @@ describe("loss by hop", () => {
     paths: [{ rounds: 2, reached: true, addresses: [ROUTER, null] }],
     otherRounds: 0,
     reached: true,
-    toTarget: totalsOf(ledgerOf(["reply", "reply", "reply"])),
+    toTarget: TOTALS,
     begin: null,
     inARow: 0,
     error: null,
@@ -142,27 +141,28 @@ describe("loss by hop", () => {
     });
   });
 
-  const other = { ip: "2a00:1450::2", hostname: "name.example", received: 1, share: 33.33 };
-  const nobody = { ...SHOWN, ip: null, hostname: null, received: 0, ...NO_TIMES, addresses: [] };
-  const none = { ...totalsOf(ledgerOf()), addresses: [], times: null };
-  // biome-ignore format: a table
-  test.each<[string, Partial<MtrHop>, object]>([
-    ["that loses some", { sent: 9, loss: 2 / 3, late: 1, errors: 2, cause: "path" }, { ...SHOWN, sent: 9, loss: 66.67, late: 1, errors: 2, cause: "path" }],
-    ["of more addresses than are kept", { others: 1 }, { ...SHOWN, others: 1 }],
-    ["of two addresses", { addresses: [{ address: ROUTER, scopeId: 0, received: 2 }, { address: OTHER_ROUTER, scopeId: 0, received: 1 }] }, { ...SHOWN, addresses: [{ ...SHOWN.addresses[0], received: 2, share: 66.67 }, other] }],
-    ["that is silent", { ...none, sent: 3, loss: 1, cause: "unclear" }, { ...nobody, loss: 100, cause: "unclear" }],
-    ["that could not be asked", none, { ...nobody, sent: 0, loss: null }],
-    ["with a link-local address", { addresses: [{ address: LINK_LOCAL, scopeId: 1, received: 3 }] }, { ...SHOWN, ip: "fe80::1", addresses: [{ ...SHOWN.addresses[0], ip: "fe80::1" }], details: { zone: "lo" } }],
-    ["of a known network", { addresses: [{ address: OWNED, scopeId: 0, received: 3 }] }, { ...SHOWN, ip: "2a00:1450::3", addresses: [{ ...SHOWN.addresses[0], ip: "2a00:1450::3" }], details: { network: NETWORK } }],
-  ])("shows a hop %s", async (_, hop, shown) => {
-    const { result } = await ask({ ...DONE, hops: [{ ...HOP, ...hop }] } as MtrOutcome);
-    expect(result["hops"]).toEqual([shown]);
+  test.each<[string, Partial<MtrHop>]>([
+    ["of two addresses", { addresses: [HOP.addresses, OTHERS].flat() }],
+    ["that is silent", { ip: null, hostname: null, addresses: [] }],
+    ["with a link-local address", { ip: LINK_LOCAL, details: { zone: "lo" } }],
+  ])("names a hop %s", async (_, hop) => {
+    const { result } = await ask({ ...DONE, hops: [{ ...HOP, ...hop }] });
+    const shown = { ...HOP, ...hop };
+    const named = (each: MtrHop["addresses"][number]) => ({ ...each, hostname: "name.example" });
+    const hostname = shown.ip === ROUTER ? "name.example" : null;
+    expect(result["hops"]).toEqual([{ ...shown, hostname, addresses: shown.addresses.map(named) }]);
+  });
+
+  test("says whose network a hop belongs to", async () => {
+    const addresses = [{ ip: OWNED, hostname: null, received: 3, share: 100 }];
+    const { result } = await ask({ ...DONE, hops: [{ ...HOP, ip: OWNED, addresses }] });
+    expect(result["hops"]).toMatchObject([{ ip: OWNED, details: { network: NETWORK } }]);
   });
 
   test("names the error that ends the path", async () => {
     const error = { type: 1, code: 1, name: "prohibited", from: ROUTER, fromTarget: false };
     const { result } = await ask({ ...DONE, reached: false, error } as MtrOutcome);
-    expect(result["details"]).toMatchObject({ error: { ...error, from: "2a00:1450::1" } });
+    expect(result["details"]).toMatchObject({ error });
   });
 
   /** The events of a run with these rows in its rounds. */
@@ -196,17 +196,15 @@ describe("loss by hop", () => {
 
   test("is told with the addresses that have changed, and what is told adds up to all", async () => {
     const address = (at: number, received: number) => ({
-      address: parseIpv6(`2a00:1450::${at}`),
-      scopeId: 0,
-      received,
+      ...{ ip: `2a00:1450::${at}`, hostname: null },
+      ...{ received, share: 100 },
     });
-    const row = (hop: number, ...received: number[]): MtrHop => ({
-      ...HOP,
-      ...{ hop, received: received.reduce((sum, each) => sum + each, 0) },
-      addresses: received
-        .map((each, at) => address(at + 1, each))
-        .sort((a, b) => b.received - a.received),
-    });
+    const row = (hop: number, ...received: number[]): MtrHop => {
+      const all = received.map((each, at) => address(at + 1, each));
+      const addresses = all.sort((a, b) => b.received - a.received);
+      const sum = received.reduce((total, each) => total + each, 0);
+      return { ...HOP, hop, ip: addresses[0]?.ip ?? null, received: sum, addresses };
+    };
     const silent: MtrHop = { ...row(2), sent: 1 };
     const rounds = [
       [row(1, 1), silent],
@@ -235,14 +233,14 @@ describe("loss by hop", () => {
   });
 
   test("begins with the rows of the trace, which count nothing", async () => {
-    const traced = { hop: 1, address: ROUTER, scopeId: 0, end: null } as TraceHop;
+    const traced: TraceHop = { hop: 1, ip: ROUTER, hostname: null, rtt: 1, end: null };
     const { events } = await call(
       mtr,
       {},
       {
         mtr: async (_request: MtrRequest, { onHop }: MtrOptions) => {
-          onHop?.({ ...traced, hop: 2, address: TARGET, end: "reached" });
-          onHop?.({ ...traced, hop: 3, address: TARGET, end: "reached" });
+          onHop?.({ ...traced, hop: 2, ip: TARGET, end: "reached" });
+          onHop?.({ ...traced, hop: 3, ip: TARGET, end: "reached" });
           onHop?.(traced);
           return DONE;
         },
@@ -291,32 +289,24 @@ describe("loss by hop", () => {
 });
 
 describe("the path MTU", () => {
-  const row = (
-    hop: number,
-    mtuBytes: number | null,
-    address = [ROUTER, TARGET][hop - 1],
-  ): MtuHop => ({
-    hop,
-    address: address ?? null,
-    scopeId: 0,
-    mtuBytes,
-    atMostBytes: mtuBytes,
+  const row = (hop: number, mtu: number | null, ip = [ROUTER, TARGET][hop - 1]): MtuHop => ({
+    ...{ hop, ip: ip ?? null, hostname: null, mtu, atMost: mtu },
   });
   const DONE = {
     kind: "done",
     source: SOURCE,
     flowLabel: 7,
     verdict: "narrowed",
-    mtuBytes: 1420,
-    atMostBytes: 1420,
+    mtu: 1420,
+    atMost: 1420,
     cause: null,
-    packetTooBig: { from: ROUTER, mtuBytes: 1420, sentBytes: 1500 },
+    packetTooBig: { from: ROUTER, hop: 1, mtu: 1420, sent: 1500 },
     doubtful: [],
     hops: [row(1, 1500), row(2, 1420)],
     lastLarge: 1,
     firstSmall: 2,
     error: null,
-  } as const satisfies MtuOutcome;
+  } satisfies MtuOutcome;
   const SHOWN_HOPS = [
     { hop: 1, ip: "2a00:1450::1", hostname: "name.example", mtu: 1500, atMost: 1500 },
     { hop: 2, ip: "2a00:1450::80", hostname: "name.example", mtu: 1420, atMost: 1420 },
@@ -361,30 +351,27 @@ describe("the path MTU", () => {
   });
 
   test("names what is not believed, also from elsewhere", async () => {
-    const lie = { from: OTHER_ROUTER, mtuBytes: 68, sentBytes: 1500, doubt: "below-1280" } as const;
-    const outcome = {
-      ...DONE,
-      verdict: "black-hole",
-      packetTooBig: null,
-      doubtful: [lie],
-    } as const;
+    const doubt = "below-1280" as const;
+    const lie = { from: OTHER_ROUTER, hop: null, mtu: 68, sent: 1500, doubt };
+    const verdict = "black-hole" as const;
+    const outcome = { ...DONE, verdict, packetTooBig: null, doubtful: [lie] };
     const { result } = await ask(outcome);
     expect(result).toMatchObject({
       packetTooBig: null,
       details: {
         verdict: { code: "black-hole" },
-        doubtful: [{ from: "2a00:1450::2", hop: null, mtu: 68, sent: 1500, doubt: "below-1280" }],
+        doubtful: [lie],
       },
     });
   });
 
   test("of a target that does not answer, and hops that are silent or link-local", async () => {
     const hops = [
-      { ...row(1, 1500, LINK_LOCAL), scopeId: 1 },
-      { ...row(2, null), address: null },
+      { ...row(1, 1500, LINK_LOCAL), details: { zone: "lo" } },
+      { ...row(2, null), ip: null },
       row(3, 1500, OWNED),
     ];
-    const nothing = { verdict: "inconclusive", mtuBytes: null, packetTooBig: null } as const;
+    const nothing = { verdict: "inconclusive", mtu: null, packetTooBig: null } as const;
     const { result } = await ask({ ...DONE, ...nothing, lastLarge: null, firstSmall: null, hops });
     expect(result).toMatchObject({
       mtu: null,

@@ -5,9 +5,9 @@ import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
+import type { ProbeError } from "../../src/icmp/prober/response.ts";
 import type { InterfaceInformation, MplsLabel } from "../../src/icmp/wire/icmp-error.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
-import { ledgerOf, totalsOf } from "../../src/tools/ledger.ts";
 import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
@@ -23,7 +23,8 @@ import type {
   TraceRequest,
 } from "../../src/tools/trace/engine.ts";
 import type { PathsOptions, PathsRequest, TracedPaths } from "../../src/tools/trace/path-search.ts";
-import type { TraceHop } from "../../src/tools/trace/responses.ts";
+import { describeHop, type TraceHop } from "../../src/tools/trace/responses.ts";
+import type { TracePath } from "../../src/tools/trace/result.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { interfaceDocument, mismatches } from "../lab/conformance.ts";
 import "./scripted.ts";
@@ -36,7 +37,7 @@ const WAIT = 5 + 5 + 2 * 3;
 const SILENCE = 3.2;
 
 const SOURCE = parseIpv6("2001:db8::1");
-const FAR = parseIpv6("2001:db8::80");
+const FAR = "2001:db8::80";
 const ROUTER = parseIpv6("2001:db8:1::1");
 const OTHER_ROUTER = parseIpv6("2001:db8:1::2");
 
@@ -109,19 +110,7 @@ const REPLIES: readonly PingSample[] = [
 const NO_ROUTE = { reason: "no-route", type: 1, code: 0, from: "2001:db8:1::1", rtt: 9.877 };
 const PINGED = pinged(REPLIES, [{ seq: 2, ...NO_ROUTE }], 4);
 
-const HOP: TraceHop = {
-  hop: 1,
-  address: ROUTER,
-  scopeId: 0,
-  rttMs: 1.23456,
-  rttsMs: [1.23456],
-  replyHopLimit: null,
-  addresses: [ROUTER],
-  mpls: [],
-  interfaces: [],
-  mtuBytes: null,
-  end: null,
-};
+const HOP: TraceHop = { hop: 1, ip: "2001:db8:1::1", hostname: null, rtt: 1.235, end: null };
 
 const TRACED: Traced = {
   kind: "done",
@@ -135,6 +124,12 @@ const TRACED: Traced = {
   otherSource: null,
   refused: [],
   hops: [HOP],
+};
+
+const ANSWER: ProbeError = {
+  ...{ kind: "error", type: 3, code: 0, parameter: 0 },
+  extensions: { mpls: [], interfaces: [] },
+  ...{ from: ROUTER, scopeId: 0, hopLimit: 64, rttMs: 1.23456 },
 };
 
 const LABEL: MplsLabel = { label: 24_001, trafficClass: 5, bottomOfStack: true, ttl: 1 };
@@ -205,22 +200,24 @@ describe("an answer", () => {
 
   const plain = { hop: 1, ip: "2001:db8:1::1", hostname: null, rtt: 1.235 };
   // biome-ignore format: a table
-  test.each<[string, Partial<TraceHop>, object]>([
-    ["an address and a time", {}, plain],
-    ["an interface to a link-local address", { scopeId: 1 }, { ...plain, details: { zone: "lo" } }],
-    ["nothing", { address: null, rttMs: null, rttsMs: [], addresses: [] }, { hop: 1, ip: null, hostname: null, rtt: null }],
-    ["more than one time", { rttsMs: [1.23456, 2.5] }, { ...plain, details: { rtts: [1.235, 2.5] } }],
-    ["more than one address", { addresses: [ROUTER, OTHER_ROUTER] }, { ...plain, details: { addresses: ["2001:db8:1::1", "2001:db8:1::2"] } }],
-    ["an MPLS label", { mpls: [LABEL] }, { ...plain, details: { mpls: [LABEL] } }],
-    ["an interface", { interfaces: [INTERFACE] }, { ...plain, details: { interfaces: [{ role: "incoming", index: 7, address: "2001:db8:1::2", name: "eth0", mtu: 9000 }] } }],
-    ["an interface without information", { interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtuBytes: null }] }, { ...plain, details: { interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtu: null }] } }],
-    ["the hop limit of its answer, over as many hops as there", { replyHopLimit: 64 }, { ...plain, details: { replyHopLimit: 64 } }],
-    ["an answer over three hops more", { replyHopLimit: 252 }, { ...plain, details: { replyHopLimit: 252, asymmetry: 3 } }],
-    ["an answer over one hop less", { hop: 4, replyHopLimit: 126 }, { ...plain, hop: 4, details: { replyHopLimit: 126, asymmetry: -1 } }],
-    ["an answer of the router before it", { hop: 4, replyHopLimit: 62, end: "packet-too-big" }, { ...plain, hop: 4, details: { replyHopLimit: 62 } }],
-    ["an MTU", { mtuBytes: 1280 }, { ...plain, details: { mtu: 1280 } }],
-  ])("of a trace describes a hop with %s", async (_, hop, expected) => {
-    const { body } = await ask(traceroute, { maxHops: 30 }, { trace: { ...TRACED, hops: [{ ...HOP, ...hop }] } });
+  test.each<[string, readonly Partial<ProbeError>[], object, number?]>([
+    ["nothing", [], { hop: 1, ip: null, hostname: null, rtt: null }],
+    ["the hop limit of its answer, over as many hops as there", [{}], { ...plain, details: { replyHopLimit: 64 } }],
+    ["an interface to a link-local address", [{ scopeId: 1 }], { ...plain, details: { zone: "lo", replyHopLimit: 64 } }],
+    ["more than one time", [{}, { rttMs: 2.5 }], { ...plain, details: { replyHopLimit: 64, rtts: [1.235, 2.5] } }],
+    ["more than one address", [{}, { from: OTHER_ROUTER }], { ...plain, details: { replyHopLimit: 64, rtts: [1.235, 1.235], addresses: ["2001:db8:1::1", "2001:db8:1::2"] } }],
+    ["an MPLS label", [{ extensions: { mpls: [LABEL], interfaces: [] } }], { ...plain, details: { replyHopLimit: 64, mpls: [LABEL] } }],
+    ["an interface", [{ extensions: { mpls: [], interfaces: [INTERFACE] } }], { ...plain, details: { replyHopLimit: 64, interfaces: [{ role: "incoming", index: 7, name: "eth0", address: "2001:db8:1::2", mtu: 9000 }] } }],
+    ["an interface without information", [{ extensions: { mpls: [], interfaces: [{ role: "outgoing", index: null, address: null, name: null, mtuBytes: null }] } }], { ...plain, details: { replyHopLimit: 64, interfaces: [{ role: "outgoing", index: null, name: null, address: null, mtu: null }] } }],
+    ["an answer over three hops more", [{ hopLimit: 252 }], { ...plain, details: { replyHopLimit: 252, asymmetry: 3 } }],
+    ["an answer over one hop less", [{ hopLimit: 126 }], { ...plain, hop: 4, details: { replyHopLimit: 126, asymmetry: -1 } }, 4],
+    ["an answer of the router before it, and an MTU", [{ hopLimit: 62, type: 2, parameter: 1280 }], { ...plain, hop: 4, details: { replyHopLimit: 62, mtu: 1280 } }, 4],
+  ])("of a trace describes a hop with %s", async (_, answers, expected, hop = 1) => {
+    const responses = answers.map((each): ProbeError => ({ ...ANSWER, ...each }));
+    const hops = [describeHop(hop, responses, SOURCE, parseIpv6(FAR))];
+    const { body } = await ask(traceroute, { maxHops: 30 }, { trace: { ...TRACED, hops } });
+    // The order of the fields is a part of the document.
+    expect(JSON.stringify(body["hops"])).toBe(JSON.stringify([expected]));
     expect(body).toEqual({
       target: "2001:db8::80",
       ip: "2001:db8::80",
@@ -264,10 +261,11 @@ test("an answer of a trace says what reached the target in its place, and what w
 
 describe("a target behind a translator of the resolver", () => {
   const traced = { kind: "done", source: SOURCE, flowLabel: 1, error: null, hops: [] };
+  const toTarget = { sent: 0, received: 0, late: 0, errors: 0, unknown: 0, loss: null };
   const measured = {
     verdict: "clear",
-    mtuBytes: 1500,
-    atMostBytes: 1500,
+    mtu: 1500,
+    atMost: 1500,
     cause: null,
     packetTooBig: null,
     lastLarge: null,
@@ -276,7 +274,7 @@ describe("a target behind a translator of the resolver", () => {
   const outcomes = {
     ping: PINGED,
     traceroute: TRACED,
-    mtr: { ...traced, reached: true, paths: [], toTarget: totalsOf(ledgerOf()), begin: null },
+    mtr: { ...traced, reached: true, paths: [], toTarget, begin: null },
     mtu: { ...traced, ...measured, doubtful: [] },
   };
   const endpoints: readonly [keyof typeof outcomes, Endpoint][] = [
@@ -322,28 +320,39 @@ describe("a target behind a translator of the resolver", () => {
 });
 
 describe("an answer with several paths", () => {
-  const silent = { ...HOP, hop: 2, address: null, rttMs: null, rttsMs: [], addresses: [] };
-  const target = { ...HOP, hop: 3, address: FAR, addresses: [FAR] };
-  const other = { ...HOP, address: OTHER_ROUTER, addresses: [OTHER_ROUTER] };
-  const one = { ...TRACED, hops: [HOP, silent, target] };
-  const two: Traced = { ...one, flowLabel: 7, reached: false, reason: "gap-limit", hops: [other] };
-  const nodes = [HOP, other, silent, target];
+  const silent = { ...HOP, hop: 2, ip: null, rtt: null };
+  const target = { ...HOP, hop: 3, ip: FAR };
+  const other = { ...HOP, ip: "2001:db8:1::2" };
+  const paths: TracePath[] = [
+    {
+      flowLabel: 0xabcde,
+      labels: 2,
+      reached: true,
+      reason: "reached",
+      addresses: ["2001:db8:1::1", null, "2001:db8::80"],
+    },
+    {
+      flowLabel: 7,
+      labels: 1,
+      reached: false,
+      reason: "gap-limit",
+      addresses: ["2001:db8:1::2"],
+    },
+  ];
   const found: TracedPaths = {
-    ...one,
-    paths: [
-      { labels: [one, one], end: "reached", nodes: ["a", null, "b"] },
-      { labels: [{ ...two, hops: [other, silent] }], end: null, nodes: ["c"] },
-    ],
+    ...TRACED,
+    hops: [HOP, silent, target],
+    complete: false,
+    labels: 3,
+    perPacket: [],
+    paths,
     graph: {
-      nodes,
+      nodes: [HOP, other, silent, target],
       edges: [
         { from: 0, to: 2, labels: 2 },
         { from: 2, to: 3, labels: 2 },
       ],
     },
-    labels: 3,
-    isComplete: false,
-    perPacket: [],
   };
 
   const askPaths = async (texts: Record<string, string>, outcome: TracedPaths = found) => {
@@ -376,23 +385,6 @@ describe("an answer with several paths", () => {
     expect(mismatches(schema, body)).toEqual([]);
     return { body, requests, events, allowedSeconds };
   };
-
-  const paths = [
-    {
-      flowLabel: 0xabcde,
-      labels: 2,
-      reached: true,
-      reason: "reached",
-      addresses: ["2001:db8:1::1", null, "2001:db8::80"],
-    },
-    {
-      flowLabel: 7,
-      labels: 1,
-      reached: false,
-      reason: "gap-limit",
-      addresses: ["2001:db8:1::2"],
-    },
-  ];
 
   test("has each path, and all nodes and edges", async () => {
     const { body } = await askPaths({ paths: "2" });

@@ -1,6 +1,5 @@
 /** How each engine ends a run that meets its budget: with what it has, and with nothing beyond. */
 import { describe, expect, test } from "bun:test";
-import { formatIpv6 } from "../../src/addr/format.ts";
 import { ENOUGH, type RunBudget } from "../../src/tools/engine.ts";
 import type { MtrOutcome } from "../../src/tools/mtr/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -32,9 +31,9 @@ function budgetOf(most: number) {
   };
   const budget: RunBudget = {
     enough: controller.signal,
-    admit: (hop, address) => {
-      if (address === undefined) return true;
-      const key = `${hop} ${formatIpv6(address)}`;
+    admit: (hop, ip) => {
+      if (ip === undefined) return true;
+      const key = `${hop} ${ip}`;
       if (!admitted.has(key) && admitted.size >= most) return end();
       admitted.add(key);
       return true;
@@ -85,9 +84,9 @@ describe("a run that meets its budget", () => {
     const { clock, engine, startMs } = start();
     const { budget, admitted } = budgetOf(most);
     const outcome = await clock.run(engine.paths({ ...REQUEST, paths: 16 }, { budget }));
-    expect(outcome).toMatchObject({ kind: "done", reached: true, isComplete: false });
+    expect(outcome).toMatchObject({ kind: "done", reached: true, complete: false });
     const nodes = "graph" in outcome ? outcome.graph.nodes : [];
-    expect(nodes.filter(({ address }) => address !== null).length).toBeLessThanOrEqual(most);
+    expect(nodes.filter(({ ip }) => ip !== null).length).toBeLessThanOrEqual(most);
     expect(admitted.size).toBeLessThanOrEqual(most);
     expect(clock.nowMs() - startMs).toBeLessThan(20_000);
   });

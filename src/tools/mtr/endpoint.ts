@@ -1,16 +1,6 @@
-import { formatIpv6 } from "../../addr/format.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
-import { round } from "../../util/numbers.ts";
-import { mapValues } from "../../util/objects.ts";
-import {
-  openPathRun,
-  pathParameters,
-  presentAddress,
-  presentRow,
-  presentTraceError,
-} from "../hops.ts";
-import { ledgerOf, totalsOf } from "../ledger.ts";
+import { named, nameOf, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
 import { certainHops, type TraceHop } from "../trace/responses.ts";
@@ -19,14 +9,13 @@ import example from "./example.json" with { type: "json" };
 import {
   MAX_ROUNDS,
   MAX_ROUNDS_ALONE,
-  type MtrResult,
+  type MtrHop,
   type MtrRound,
   mtrResult,
   mtrRound,
-  TIMES,
 } from "./result.ts";
-import type { MtrHop, MtrReport, Totals } from "./rounds.ts";
-import { mtrVerdict, percent } from "./verdict.ts";
+import { type MtrReport, Row } from "./rounds.ts";
+import { mtrVerdict } from "./verdict.ts";
 
 /** `GET /mtr/{target}`: loss and times of every hop on the path to the target. */
 export const mtr = endpoint({
@@ -70,35 +59,30 @@ export const mtr = endpoint({
     const longestMs = (rounds - 1) * intervalMs + services.config.probeTimeoutMs;
     using run = await openPathRun(probed, longestMs, call, services);
     const { names } = run;
-    const present = (hops: readonly MtrHop[]) =>
-      hops.map((hop) => presentMtrHop(hop, names.names, services));
+    const shown = (hops: readonly MtrHop[]) =>
+      hops.map((hop) => withNames(hop, names.names, services));
     let counted = 0;
     const tell = run.onEvent && roundEvents(run.onEvent);
     const traced: TraceHop[] = [];
     const onHop = (hop: TraceHop) => {
       traced[hop.hop - 1] = hop;
-      if (hop.address) names.ask(hop.address);
-      tell?.(0, present(certainHops(traced).map(unasked)));
+      if (hop.ip) names.ask(hop.ip);
+      tell?.(0, shown(certainHops(traced).map(unasked)));
     };
     const onRound = (round: number, report: MtrReport) => {
       counted = round;
-      for (const { address } of report.hops.flatMap((hop) => hop.addresses)) names.ask(address);
-      const [hops, toTarget] = [present(report.hops), presentTotals(report.toTarget)];
-      const so = { reached: report.reached, toTarget };
-      tell?.(round, hops, mtrVerdict(hops, so, report));
+      for (const { ip } of report.hops.flatMap((hop) => hop.addresses)) names.ask(ip);
+      const hops = shown(report.hops);
+      const { reached, toTarget } = report;
+      tell?.(round, hops, mtrVerdict(hops, { reached, toTarget }, report));
     };
     const outcome = await run.outcome(
       runMtr(run.prober, { ...run.request, ...wish }, { ...run.options, onHop, onRound }),
     );
-    const { reached, error, flowLabel, otherRounds } = outcome;
+    const { reached, error, toTarget, paths, otherRounds, flowLabel } = outcome;
     await names.known();
-    const hops = present(outcome.hops);
-    const toTarget = presentTotals(outcome.toTarget);
-    const end = { reached, ...(error && { error: presentTraceError(error) }), toTarget };
-    const paths = outcome.paths.map(({ addresses, ...path }) => ({
-      ...path,
-      addresses: addresses.map((address) => address && formatIpv6(address)),
-    }));
+    const hops = shown(outcome.hops);
+    const end = { reached, ...(error && { error }), toTarget };
     const others = otherRounds > 0 && { otherRounds };
     const port = { state: outcome.state, error: end.error };
     const known = await run.details(outcome, mtrVerdict(hops, end, outcome), port);
@@ -108,43 +92,26 @@ export const mtr = endpoint({
   },
 });
 
-function presentTotals({ sent, received, late, errors, unknown, loss }: Totals) {
-  return { sent, received, late, errors, unknown, loss: loss === null ? null : percent(loss) };
-}
-
 /** The row of a hop before the first round: the answers to the trace do not count. */
-function unasked({ hop, address, scopeId }: TraceHop): MtrHop {
-  const addresses = address ? [{ address, scopeId, received: 0 }] : [];
-  return { hop, ...totalsOf(ledgerOf()), cause: null, addresses, others: 0, times: null };
+function unasked({ hop, ip, details: { zone } = {} }: TraceHop): MtrHop {
+  const row = new Row().describe(hop, "unclear");
+  const addresses = ip ? [{ ip, hostname: null, received: 0, share: 0 }] : [];
+  return { ...row, ip, addresses, ...(zone && { details: { zone } }) };
 }
 
-function presentMtrHop(
-  { hop, cause, addresses, others, times, ...totals }: MtrHop,
+function withNames(
+  hop: MtrHop,
   names: ReadonlyMap<string, string | null>,
   services: Services,
-) {
-  const { address, scopeId } = addresses[0] ?? { address: null, scopeId: 0 };
-  const fields = {
-    ...presentTotals(totals),
-    cause,
-    ...mapValues(TIMES, (_, name) => times && round(times[name], 3)),
-    addresses: addresses.map((each) => ({
-      ...presentAddress(each.address, names),
-      ip: formatIpv6(each.address),
-      received: each.received,
-      share: percent(each.received / Math.max(1, totals.received)),
-    })),
-    others,
-  };
-  return presentRow({ hop, address, scopeId }, names, services, fields);
+): MtrHop {
+  const addresses = hop.addresses.map((each) => ({ ...each, hostname: nameOf(each.ip, names) }));
+  return { ...named(hop, names, services), addresses };
 }
-
-type Row = MtrResult["hops"][number];
 
 /** Sends what each round has changed: rows, and in each row the addresses that answered or got a name. */
 function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
-  const told = new Map<number, Row>();
-  return (round: number, rows: readonly Row[], verdict?: MtrRound["verdict"]) => {
+  const told = new Map<number, MtrHop>();
+  return (round: number, rows: readonly MtrHop[], verdict?: MtrRound["verdict"]) => {
     const hops = rows.flatMap((row) => {
       const before = told.get(row.hop);
       const known = round === 0 ? { ...row, addresses: [] } : row;

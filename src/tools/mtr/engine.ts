@@ -1,3 +1,4 @@
+import { formatIpv6 } from "../../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import type { Prober } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
@@ -93,8 +94,8 @@ export async function mtr(
     await Promise.all(round.map((_, at) => ask(round, at + 1, TRACE_TURNS + number)));
     await before;
     if (signal.aborted) return;
-    const fromOf = (outcome: Round[number] | undefined) =>
-      typeof outcome === "object" ? outcome.from : undefined;
+    const fromOf = (outcome: Round[number]) =>
+      typeof outcome === "object" ? formatIpv6(outcome.from) : undefined;
     if (!round.every((outcome, at) => budget.admit(at + 1, fromOf(outcome)))) return;
     counted.count(round);
     silentRounds = round.at(-1) === "silent" ? silentRounds + 1 : 0;

@@ -22,13 +22,15 @@ import {
   traceError,
   verdictField,
 } from "../fields.ts";
-import { MAX_LISTED } from "./rounds.ts";
 import { MAX_TIMES, type Times } from "./times.ts";
 
 /** Rounds of a run for others, and of one for a user who is alone. */
 export const MAX_ROUNDS = 100;
 
 export const MAX_ROUNDS_ALONE = 100_000;
+
+/** Addresses kept of each hop, and paths kept: answers can come from any number of addresses. */
+export const MAX_LISTED = 32;
 
 const VERDICTS = ["no-loss", "loss", "unclear", "no-reply", "unreachable", "not-sent"] as const;
 
@@ -48,7 +50,7 @@ export const probes = (description: string) => whole(description, 0, MAX_ROUNDS_
 
 export const percentage = () => z.number().min(0).max(100);
 
-/** The schemas of `presentTotals`. */
+/** The schemas of the numbers of probes; see `totalsOf`. */
 const totalFields = () => ({
   sent: probes("Probes that left the service's machine."),
   received: probes("Probes that were answered in time, but not with an error."),
@@ -141,3 +143,6 @@ export function mtrResult() {
 
 /** The result of repeated probes of every hop. */
 export type MtrResult = ValueOf<ReturnType<typeof mtrResult>>;
+
+/** The statistics of a hop. */
+export type MtrHop = MtrResult["hops"][number];

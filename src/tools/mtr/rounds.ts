@@ -1,8 +1,12 @@
-import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import { formatIpv6 } from "../../addr/format.ts";
 import type { Response } from "../../icmp/prober/response.ts";
-import { type Fate, type Ledger, ledgerOf, totalsOf } from "../ledger.ts";
+import { round } from "../../util/numbers.ts";
+import { mapValues } from "../../util/objects.ts";
+import { zoneOf } from "../engine.ts";
+import { type Fate, type Ledger, ledgerOf, percent, totalsOf } from "../ledger.ts";
 import { endOf } from "../trace/responses.ts";
 import { explainLoss, type LossCause, RoundTrials } from "./loss-cause.ts";
+import { MAX_LISTED, type MtrHop, TIMES } from "./result.ts";
 import { TimeStatistics } from "./times.ts";
 
 /** How a probe ended: its answer, or why it has none. */
@@ -11,25 +15,14 @@ export type Outcome = Response | Exclude<Fate, "reply" | "hop" | "error">;
 /** The outcome of each probe of a round, hop 1 first; `late` can take the place of another without an answer. */
 export type Round = Outcome[];
 
-/** Addresses kept of each hop, and paths kept: answers can come from any number of addresses. */
-export const MAX_LISTED = 32;
-
-/** Numbers of probes; see `totalsOf`. */
-export type Totals = ReturnType<typeof totalsOf>;
-
-/** A hop of all rounds. */
-export type MtrHop = ReturnType<Row["describe"]>;
-
 /** The hops and paths of all rounds. */
 export type MtrReport = ReturnType<MtrRounds["report"]>;
 
-/** A way that some rounds took. */
+/** A path that some rounds took; see `mtrResult`. */
 interface Path {
   rounds: number;
-  /** By hop, null where nothing answered. */
-  addresses: (Ipv6Address | null)[];
-  /** True if the target replied at its end. */
   reached: boolean;
+  addresses: (string | null)[];
 }
 
 function fateOf(outcome: Outcome): Fate {
@@ -92,11 +85,12 @@ export class MtrRounds {
   /** The statistics of the rounds until now. */
   report() {
     const rows = this.#rows.slice(0, this.#length());
-    const toTarget = totalsOf(this.#toTarget);
+    const toTarget = describeTotals(this.#toTarget);
+    const lost = totalsOf(this.#toTarget).lost;
     const { causes, ...explained } = explainLoss(this.#trials, this.#longest, rows.length);
     // A router that answers errors alone has not lost the probes; the path has.
     const hops = rows.map((row, at) =>
-      row.describe(at + 1, causes[at] ?? (toTarget.lost > 0 ? "path" : "unclear")),
+      row.describe(at + 1, causes[at] ?? (lost > 0 ? "path" : "unclear")),
     );
     return {
       hops,
@@ -129,7 +123,7 @@ export class MtrRounds {
       this.#otherRounds++;
       return;
     }
-    const path = known ?? { rounds: 0, addresses: [], reached: false };
+    const path = known ?? { rounds: 0, reached: false, addresses: [] };
     if (known === undefined) this.#paths.push(path);
     extend(path, addresses, reached);
     this.#current = path;
@@ -150,13 +144,11 @@ function untilReply(round: Round): Round {
 }
 
 /** The addresses that answered; a router whose errors answer farther probes too is not there. */
-function addressesOf(round: Round): (Ipv6Address | null)[] {
-  const addresses: (Ipv6Address | null)[] = [];
+function addressesOf(round: Round): (string | null)[] {
+  const addresses: (string | null)[] = [];
   for (const outcome of round) {
-    const from = typeof outcome === "string" ? null : outcome.from;
-    const isRepeated =
-      fateOf(outcome) === "error" &&
-      addresses.some((each) => each && from && equalIpv6(each, from));
+    const from = typeof outcome === "string" ? null : formatIpv6(outcome.from);
+    const isRepeated = fateOf(outcome) === "error" && addresses.includes(from);
     addresses.push(isRepeated ? null : from);
   }
   return addresses;
@@ -168,7 +160,7 @@ function fits(path: Path, addresses: Path["addresses"], reached: boolean): boole
   if (reached && path.addresses.slice(addresses.length).some(Boolean)) return false;
   return path.addresses.every((address, at) => {
     const answered = addresses[at];
-    return !address || !answered || equalIpv6(address, answered);
+    return !address || !answered || address === answered;
   });
 }
 
@@ -186,10 +178,10 @@ function extend(path: Path, addresses: Path["addresses"], reached: boolean): voi
 const isUnknown = (fate: Fate) => fate === "unknown" || fate === "not-sent";
 
 /** Counts the probes of a hop. */
-class Row {
+export class Row {
   readonly ledger: Ledger = ledgerOf();
   /** With 0 received if all its answers were errors. */
-  readonly #addresses: { address: Ipv6Address; scopeId: number; received: number }[] = [];
+  readonly #addresses: { ip: string; scopeId: number; received: number }[] = [];
   readonly #times = new TimeStatistics();
   #others = 0;
   /** True if a probe is known to have come as far as the hop. */
@@ -200,12 +192,13 @@ class Row {
     const fate = fateOf(outcome);
     this.ledger[fate]++;
     if (typeof outcome === "string") return isUnknown(fate) ? undefined : false;
-    const { from: address, scopeId, rttMs } = outcome;
-    let known = this.#addresses.find((each) => equalIpv6(each.address, address));
+    const { scopeId, rttMs } = outcome;
+    const ip = formatIpv6(outcome.from);
+    let known = this.#addresses.find((each) => each.ip === ip);
     // The error of a router that is not known at this hop can be that of a nearer one.
     if (fate === "error" && known === undefined && this.#addresses.length > 0) return false;
     if (known === undefined && this.#addresses.length < MAX_LISTED) {
-      known = { address, scopeId, received: 0 };
+      known = { ip, scopeId, received: 0 };
       this.#addresses.push(known);
     }
     this.hasArrived = true;
@@ -216,22 +209,34 @@ class Row {
     return true;
   }
 
-  describe(hop: number, cause: LossCause) {
-    const totals = totalsOf(this.ledger);
+  /** The row without names. */
+  describe(hop: number, cause: LossCause): MtrHop {
+    const { received, lost } = totalsOf(this.ledger);
+    const sorted = this.#addresses.toSorted((a, b) => b.received - a.received);
+    const [first] = sorted;
+    const times = this.#times.get();
+    const details = zoneOf(first?.scopeId ?? 0);
     return {
-      /** From 1. */
       hop,
-      ...totals,
-      /** Why probes were lost; null without loss. */
-      cause: totals.lost === 0 ? null : cause,
-      /** The addresses that answered, the most frequent first; at most `MAX_LISTED`. */
-      addresses: this.#addresses
-        .map((each) => ({ ...each }))
-        .sort((a, b) => b.received - a.received),
-      /** Answers received from further addresses. */
+      ip: first?.ip ?? null,
+      hostname: null,
+      ...describeTotals(this.ledger),
+      cause: lost === 0 ? null : cause,
+      ...mapValues(TIMES, (_, name) => times && round(times[name], 3)),
+      addresses: sorted.map((each) => ({
+        ip: each.ip,
+        hostname: null,
+        received: each.received,
+        share: percent(each.received / Math.max(1, received)),
+      })),
       others: this.#others,
-      /** Null if nothing was received. */
-      times: this.#times.get(),
+      ...(details.zone && { details }),
     };
   }
+}
+
+/** The totals of a ledger as the result shows them. */
+function describeTotals(ledger: Ledger) {
+  const { sent, received, late, errors, unknown, loss } = totalsOf(ledger);
+  return { sent, received, late, errors, unknown, loss: loss === null ? null : percent(loss) };
 }

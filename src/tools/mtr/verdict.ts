@@ -1,12 +1,10 @@
-import { round } from "../../util/numbers.ts";
 import { shareInterval } from "../../util/statistics.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
+import { percent } from "../ledger.ts";
 import { hopsText } from "../report.ts";
 import { MIN_LOST } from "./loss-cause.ts";
 import type { MtrResult } from "./result.ts";
 import type { MtrReport } from "./rounds.ts";
-
-export const percent = (share: number) => round(share * 100, 2);
 
 type Details = MtrResult["details"];
 

@@ -1,10 +1,9 @@
-import { formatIpv6 } from "../../addr/format.ts";
-import { hopEvents, openPathRun, pathParameters, presentRow, presentTraceError } from "../hops.ts";
+import { hopEvents, named, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
-import { LONGEST_SEARCH_MS, type MtuHop, measureMtu, type TooBig } from "./engine.ts";
+import { LONGEST_SEARCH_MS, measureMtu } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
-import { type MtuResult, mtuHop, mtuResult } from "./result.ts";
+import { type MtuHop, mtuHop, mtuResult } from "./result.ts";
 import { mtuText } from "./verdict.ts";
 
 /** The last hop that is measured, as for a trace by default. */
@@ -27,38 +26,27 @@ export const mtu = endpoint({
   async handle({ flowLabel: label, ...probed }, call, services) {
     const { target } = probed;
     const rows = new Map<number, MtuHop>();
-    const present = (row: MtuHop) =>
-      presentRow(row, run.names.names, services, { mtu: row.mtuBytes, atMost: row.atMostBytes });
-    const show = hopEvents(present, call);
-    using run = await openPathRun(probed, LONGEST_SEARCH_MS, call, services, (address) =>
-      show([...rows.values()], address),
+    const shown = (row: MtuHop) => named(row, run.names.names, services);
+    const send = hopEvents(shown, call);
+    using run = await openPathRun(probed, LONGEST_SEARCH_MS, call, services, (ip) =>
+      send([...rows.values()], ip),
     );
     const onHop = (row: MtuHop) => {
       rows.set(row.hop, row);
-      show([row]);
-      if (row.address) run.names.ask(row.address);
+      send([row]);
+      if (row.ip) run.names.ask(row.ip);
     };
     const request = { ...run.request, maxHops: LAST_HOP, flowLabel: label };
     const outcome = await run.outcome(measureMtu(run.prober, request, { ...run.options, onHop }));
-    const { mtuBytes: mtu, atMostBytes: atMost, verdict: code, cause } = outcome;
-    const { lastLarge, firstSmall, flowLabel } = outcome;
-    show(outcome.hops);
+    const { mtu, atMost, packetTooBig, lastLarge, firstSmall } = outcome;
+    const { verdict: code, cause, error, doubtful, flowLabel } = outcome;
+    send(outcome.hops);
     await run.names.known();
-    const hops = outcome.hops.map(present);
-    const packetTooBig = outcome.packetTooBig && presentTooBig(outcome.packetTooBig, hops);
-    const doubtful = outcome.doubtful.map((each) => presentTooBig(each, hops));
+    const hops = outcome.hops.map(shown);
     const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };
-    const error = outcome.error && presentTraceError(outcome.error);
     const about = { ...(cause && { cause }), ...(error && { error }), doubtful, flowLabel };
     const verdict = { code, text: mtuText(code, found, hops, about) };
     const details = { ...about, ...(await run.details(outcome, verdict)) };
     return { target, ip: run.ip, ...found, hops, details };
   },
 });
-
-function presentTooBig<Message extends TooBig>(message: Message, hops: MtuResult["hops"]) {
-  const { from, mtuBytes: mtu, sentBytes: sent, ...others } = message;
-  const ip = formatIpv6(from);
-  const hop = hops.find((each) => each.ip === ip)?.hop ?? null;
-  return { from: ip, hop, mtu, sent, ...others };
-}

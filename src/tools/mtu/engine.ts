@@ -1,5 +1,5 @@
 import { formatIpv6 } from "../../addr/format.ts";
-import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import type { Ipv6Address } from "../../addr/ipv6.ts";
 import type { Prober } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import { errorMeaning } from "../../icmp/wire/icmp-error.ts";
@@ -7,7 +7,7 @@ import { IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
 import type { RunOptions } from "../engine.ts";
 import { type TraceRequest, traceroute } from "../trace/engine.ts";
 import { describeError, describeHop, type TraceError, type TraceHop } from "../trace/responses.ts";
-import type { DOUBTS, MTU_CAUSES, MtuVerdict } from "./result.ts";
+import type { DoubtfulTooBig, MtuCause, MtuHop, MtuVerdict, TooBig } from "./result.ts";
 import {
   type Bounds,
   ECHO,
@@ -18,32 +18,6 @@ import {
   TRACE_BYTES,
   UDP,
 } from "./size-search.ts";
-
-/** A hop, and what is known of the largest packet that gets through to it; exact where both bounds are the same. */
-export interface MtuHop extends Readonly<Pick<TraceHop, "hop" | "address" | "scopeId">> {
-  /** The largest packet that got through to it; null for a silent hop. */
-  readonly mtuBytes: number | null;
-  /** The largest packet that is not proven to be too large for the way to it; null for a silent hop. */
-  readonly atMostBytes: number | null;
-}
-
-/** A Packet Too Big about one of our packets. */
-export interface TooBig {
-  readonly from: Ipv6Address;
-  /** The MTU that it claims. */
-  readonly mtuBytes: number;
-  readonly sentBytes: number;
-}
-
-/**
- * A Packet Too Big that is not believed: it claims less than every link of IPv6 carries, or no less than
- * was sent, or a larger packet has got through, or it quotes what we did not send.
- */
-export interface DoubtfulTooBig extends TooBig {
-  readonly doubt: (typeof DOUBTS)[number];
-}
-
-export type MtuCause = (typeof MTU_CAUSES)[number];
 
 /** How a measurement ended. */
 export type MtuOutcome = Awaited<ReturnType<typeof measureMtu>>;
@@ -114,16 +88,16 @@ export async function measureMtu(
   const probedPort = { protocol: "udp", port: FIRST_PORT + (route.flowLabel % PORTS) } as const;
 
   const doubt = (message: DoubtfulTooBig) => {
-    const key = [formatIpv6(message.from), message.mtuBytes, message.doubt].join(" ");
+    const key = [message.from, message.mtu, message.doubt].join(" ");
     if (doubtful.size < MAX_DOUBTFUL) doubtful.set(key, message);
   };
 
   const waitMsOf = (line: Line) => {
     const row = line < ECHO ? rows[line - 1] : rows.find((each) => each?.end === "reached");
     // Rows of silent hops are holes, which `map` would keep.
-    const furthestMs = Math.max(0, ...Array.from(rows, (each) => each?.rttMs ?? 0));
+    const furthestMs = Math.max(0, ...Array.from(rows, (each) => each?.rtt ?? 0));
     const leastMs = row ? MIN_WAIT_MS : UNKNOWN_WAIT_MS;
-    const waitMs = Math.max(leastMs, WAIT_FACTOR * (row?.rttMs ?? furthestMs));
+    const waitMs = Math.max(leastMs, WAIT_FACTOR * (row?.rtt ?? furthestMs));
     return Math.min(timeoutMs, MAX_WAIT_MS, waitMs);
   };
 
@@ -132,8 +106,8 @@ export async function measureMtu(
     if (response.kind === "reply") return true;
     const { type, code, from } = response;
     if (errorMeaning(type, code) === "hop") return line < ECHO;
-    const addresses = [target, rows[line - 1]?.address];
-    return type !== TYPE.packetTooBig && addresses.some((each) => each && equalIpv6(each, from));
+    const addresses = [formatIpv6(target), rows[line - 1]?.ip];
+    return type !== TYPE.packetTooBig && addresses.includes(formatIpv6(from));
   };
 
   const send = async (line: Line, sentBytes: number, late: () => void): Promise<Fate> => {
@@ -142,7 +116,7 @@ export async function measureMtu(
     let tooBig: TooBig | undefined;
     const onResponse = (response: Response) => {
       if (response.kind === "error" && response.type === TYPE.packetTooBig)
-        tooBig ??= { from: response.from, mtuBytes: response.parameter, sentBytes };
+        tooBig ??= aboutPacket(response.from, response.parameter, sentBytes);
       if (!isArrival(response, line)) return;
       // An error of the target itself shows that an echo request got there.
       if (line === ECHO && response.kind === "error") return path.pass(UDP, sentBytes);
@@ -155,8 +129,9 @@ export async function measureMtu(
       payloadBytes: sentBytes - HEADERS_BYTES - (line === UDP ? UDP_HEADER_BYTES : 0),
       timeoutMs: waitMsOf(line),
       onResponse,
-      onForged(from, type, mtuBytes) {
-        if (type === TYPE.packetTooBig) doubt({ from, mtuBytes, sentBytes, doubt: "not-ours" });
+      onForged(from, type, mtu) {
+        if (type !== TYPE.packetTooBig) return;
+        doubt({ ...aboutPacket(from, mtu, sentBytes), doubt: "not-ours" });
       },
     });
     if (hasPassed) {
@@ -171,20 +146,20 @@ export async function measureMtu(
       if (line !== UDP) error = describeError(answer, target);
       return { kind: "lost" };
     }
-    const { mtuBytes } = tooBig;
-    if (mtuBytes >= LEAST_MTU && mtuBytes < sentBytes) {
+    const { mtu } = tooBig;
+    if (mtu >= LEAST_MTU && mtu < sentBytes) {
       believed.push(tooBig);
-      return { kind: "lost", hintBytes: mtuBytes };
+      return { kind: "lost", hintBytes: mtu };
     }
-    doubt({ ...tooBig, doubt: mtuBytes < LEAST_MTU ? "below-1280" : "not-smaller" });
+    doubt({ ...tooBig, doubt: mtu < LEAST_MTU ? "below-1280" : "not-smaller" });
     return { kind: "lost" };
   };
 
-  const rowOf = ({ hop, address, scopeId, end }: TraceHop): MtuHop => {
+  const rowOf = ({ hop, ip, hostname, end, details: { zone } = {} }: TraceHop): MtuHop => {
     const { atLeast, atMost } = path.boundsOf(end === "reached" ? UDP : hop);
-    const isKnown = address !== null && atLeast > 0;
-    const sizes = { mtuBytes: isKnown ? atLeast : null, atMostBytes: isKnown ? atMost : null };
-    return { hop, address, scopeId, ...sizes };
+    const isKnown = ip !== null && atLeast > 0;
+    const sizes = { mtu: isKnown ? atLeast : null, atMost: isKnown ? atMost : null };
+    return { hop, ip, hostname, ...sizes, ...(zone && { details: { zone } }) };
   };
 
   const path = searchPath({ send, clock, signal }, (hop) => {
@@ -199,7 +174,7 @@ export async function measureMtu(
         onHop(row) {
           rows[row.hop - 1] = row;
           if (row.end === "reached") path.pass(ECHO, TRACE_BYTES);
-          else if (row.address !== null) path.add(row.hop);
+          else if (row.ip !== null) path.add(row.hop);
         },
       },
     );
@@ -217,24 +192,34 @@ export async function measureMtu(
     for (const hop of hops) onHop?.(hop);
     const [echo, way] = [path.boundsOf(ECHO), path.boundsOf(UDP)];
     for (const message of believed) {
-      if (message.mtuBytes < Math.max(echo.atLeast, way.atLeast))
+      if (message.mtu < Math.max(echo.atLeast, way.atLeast))
         doubt({ ...message, doubt: "disproved" });
     }
     const conclusion = conclude(echo, way, hops, believed);
+    const placed = <Message extends TooBig>(message: Message) => {
+      const hop = hops.find(({ ip }) => ip === message.from)?.hop ?? null;
+      return { ...message, hop };
+    };
     return {
       kind: "done" as const,
       ...route,
       /** From 1 to where the path ends, or the last hop that answered. */
-      hops: hops as readonly MtuHop[],
+      hops,
       ...conclusion,
+      packetTooBig: conclusion.packetTooBig && placed(conclusion.packetTooBig),
       /** The last other error that answered an echo request; null also if the target answers all that gets through. */
       error: echo.atLeast > 0 && echo.limit !== "silence" ? null : error,
-      doubtful: [...doubtful.values()] as readonly DoubtfulTooBig[],
+      doubtful: [...doubtful.values()].map(placed),
     };
   } finally {
     cancel();
     end.abort();
   }
+}
+
+/** What a Packet Too Big says about one of our packets; its sender's hop is found in the end. */
+function aboutPacket(from: Ipv6Address, mtu: number, sent: number): TooBig {
+  return { from: formatIpv6(from), hop: null, mtu, sent };
 }
 
 /**
@@ -255,29 +240,22 @@ export function conclude(
     echo.limit === "silence" && echo.atLeast < LEAST_MTU && way.atMost >= LEAST_MTU;
   const { atLeast, atMost, limit } = echo.atLeast === 0 || isDoubtful ? way : echo;
   const isNarrow = limit !== "link" && (atLeast === 0 || atLeast === atMost);
-  const isKnown = atLeast > 0 || hops.some(({ mtuBytes }) => mtuBytes !== null);
+  const isKnown = atLeast > 0 || hops.some(({ mtu }) => mtu !== null);
   const verdict = verdictOf();
-  const lastLarge = hops.findLast(({ mtuBytes }) => isNarrow && (mtuBytes ?? 0) > atMost);
+  const lastLarge = hops.findLast(({ mtu }) => isNarrow && (mtu ?? 0) > atMost);
   const behind = hops.slice(lastLarge?.hop ?? 0);
-  const firstSmall = behind.find(
-    ({ atMostBytes }) => isNarrow && (atMostBytes ?? Infinity) <= atMost,
-  );
+  const firstSmall = behind.find((hop) => isNarrow && (hop.atMost ?? Infinity) <= atMost);
   const told = believed
-    .toSorted((a, b) => b.sentBytes - a.sentBytes)
-    .find(({ mtuBytes }) => verdict === "narrowed" && mtuBytes === atMost);
+    .toSorted((a, b) => b.sent - a.sent)
+    .find(({ mtu }) => verdict === "narrowed" && mtu === atMost);
   return {
     verdict,
     /** Null if nothing vanishes, or it is not known where. */
     cause,
-    /** The largest packet that the target has answered; null if it answers nothing. */
-    mtuBytes: atLeast || null,
-    /** The largest packet that the target can answer as far as is proven; null if nothing is known. */
-    atMostBytes: isKnown ? atMost : null,
-    /** The message that says the MTU, for the verdict `narrowed`. */
+    mtu: atLeast || null,
+    atMost: isKnown ? atMost : null,
     packetTooBig: told ?? null,
-    /** The last hop that answers larger packets than the narrow link carries; null if there is none. */
     lastLarge: lastLarge?.hop ?? null,
-    /** The first hop behind it that is proven not to get them; null if there is none. */
     firstSmall: firstSmall?.hop ?? null,
   };
 

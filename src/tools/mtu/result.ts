@@ -73,6 +73,18 @@ export function mtuResult() {
 /** The result of a measurement of the path MTU. */
 export type MtuResult = ValueOf<ReturnType<typeof mtuResult>>;
 
+/** A hop, and the largest packet that reaches it. */
+export type MtuHop = MtuResult["hops"][number];
+
+/** A Packet Too Big about one of our packets. */
+export type TooBig = NonNullable<MtuResult["packetTooBig"]>;
+
+/**
+ * A Packet Too Big that is not believed: it claims less than every link of IPv6 carries, or no less than
+ * was sent, or a larger packet has got through, or it quotes what was not sent.
+ */
+export type DoubtfulTooBig = MtuResult["details"]["doubtful"][number];
+
 /**
  * The meaning of a measurement:
  * - `clear`: the target answers the largest packets that this machine can send;
@@ -100,3 +112,5 @@ export type MtuVerdict = (typeof MTU_VERDICTS)[number];
  * - `echo`: the target answers no larger echo requests, because UDP packets of 1280 bytes and their answers pass.
  */
 export const MTU_CAUSES = ["there", "back", "echo"] as const;
+
+export type MtuCause = (typeof MTU_CAUSES)[number];

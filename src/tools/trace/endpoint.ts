@@ -1,17 +1,14 @@
 import { formatIpv6 } from "../../addr/format.ts";
-import type { Ipv6Address } from "../../addr/ipv6.ts";
 import { integerParameter } from "../../api/parameters.ts";
-import { hopEvents, openPathRun, pathParameters, presentTraceError } from "../hops.ts";
+import { hopEvents, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, protocolParameters, targetParameter } from "../run.ts";
-import { endpoint } from "../services.ts";
+import { endpoint, type Services } from "../services.ts";
 import { type Traced, traceroute as trace } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
-import { presentHop } from "./hop.ts";
-import type { TracedPath } from "./path-graph.ts";
+import { showHop } from "./hop.ts";
 import { MAX_SEARCH_MS, type TracedPaths, tracePaths } from "./path-search.ts";
-import { presentPath, presentPaths } from "./paths.ts";
 import { certainHops, type TraceHop } from "./responses.ts";
-import { hopSchema, tracePath, traceResult } from "./result.ts";
+import { hopSchema, type TracePath, tracePath, traceResult } from "./result.ts";
 import { traceVerdict } from "./verdict.ts";
 
 const MAX_PATHS = 16;
@@ -53,51 +50,60 @@ export const traceroute = endpoint({
   async handle({ maxHops, paths, flowLabel: label, ...probed }, call, services) {
     const { target } = probed;
     const rows: TraceHop[] = [];
-    const present = (row: TraceHop) => presentHop(row, run.names.names, services, rows);
-    const show = hopEvents(present, call);
+    const shown = (row: TraceHop) => showHop(row, run.names.names, services, rows);
+    const send = hopEvents(shown, call);
     const longestMs = paths > 1 ? MAX_SEARCH_MS : 0;
-    using run = await openPathRun(probed, longestMs, call, services, (address) =>
-      show(certainHops(rows), address),
+    using run = await openPathRun(probed, longestMs, call, services, (ip) =>
+      send(certainHops(rows), ip),
     );
     const { names } = run;
     const request = { ...run.request, maxHops, flowLabel: label, awaitsRouters: true };
     const onHop = (row: TraceHop) => {
       const before = rows[row.hop - 1];
       rows[row.hop - 1] = row;
-      // Rows with the same address show less; see `presentHop`.
-      show(certainHops(rows), row.address, before?.address);
+      // Rows with the same address show less; see `showHop`.
+      send(certainHops(rows), row.ip, before?.ip);
       // The names are looked up while the trace runs.
-      if (row.address) names.ask(row.address);
+      if (row.ip) names.ask(row.ip);
     };
-    const onPath = (path: TracedPath) => {
-      for (const { address } of path.labels[0].hops) if (address) names.ask(address);
-      run.onEvent?.("path", presentPath(path));
+    const onPath = (path: TracePath) => {
+      for (const ip of path.addresses) if (ip) names.ask(ip);
+      run.onEvent?.("path", path);
     };
     const outcome = await run.outcome<Traced | TracedPaths>(
       paths > 1
         ? tracePaths(run.prober, { ...request, paths }, { ...run.options, onHop, onPath })
         : trace(run.prober, request, { ...run.options, onHop }),
     );
-    for (const { others } of outcome.hops) if (others) names.ask(others.from);
-    show(outcome.hops);
+    for (const { others } of outcome.hops) if (others) names.ask(formatIpv6(others.from));
+    send(outcome.hops);
     await names.known();
-    const hops = outcome.hops.map(present);
-    const found = "paths" in outcome ? presentPaths(outcome, names.names, services) : null;
+    const hops = outcome.hops.map(shown);
+    const found = "paths" in outcome ? pathDetails(outcome, names.names, services) : null;
     const { reached, reason, error, loop, otherSource, refused, flowLabel } = outcome;
     const end = {
       reached,
       reason,
-      ...(error && { error: presentTraceError(error) }),
-      ...(loop && { loop: { ...loop, addresses: loop.addresses.map(ipOf) } }),
-      ...(otherSource && { otherSource: formatIpv6(otherSource) }),
+      ...(error && { error }),
+      ...(loop && { loop }),
+      ...(otherSource && { otherSource }),
       ...(refused.length > 0 && { refused }),
     };
     const verdict = traceVerdict(hops, end, found);
-    const last = outcome.hops.findLast(({ address }) => address);
+    const last = outcome.hops.findLast(({ ip }) => ip);
     const port = { state: last?.state, hop: last?.hop, error: end.error };
     const known = await run.details(outcome, verdict, port);
     return { target, ip: run.ip, hops, details: { ...end, ...known, flowLabel, ...found } };
   },
 });
 
-const ipOf = (address: Ipv6Address | null) => address && formatIpv6(address);
+/** The part of the details about the paths, if there may be several. */
+function pathDetails(
+  { complete, labels, perPacket, paths, graph }: TracedPaths,
+  names: ReadonlyMap<string, string | null>,
+  services: Services,
+) {
+  const nodes = graph.nodes.map((node) => showHop(node, names, services));
+  const changing = perPacket.length > 0 && { perPacket };
+  return { complete, labels, ...changing, paths, graph: { nodes, edges: graph.edges } };
+}

@@ -153,7 +153,7 @@ export async function traceroute(
   const report = describeTrace(responses, refused, route.source, target);
   const last = lastResponding(responses);
   const rows = report.hops.map((row) =>
-    row.address === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
+    row.ip === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
   );
   return { kind: "done", ...route, sent, ...report, hops: rows };
 }

@@ -1,4 +1,3 @@
-import { formatIpv6 } from "../../addr/format.ts";
 import type { Traced } from "./engine.ts";
 import { describeHop, type TraceHop } from "./responses.ts";
 import type { TraceReason } from "./result.ts";
@@ -89,11 +88,12 @@ export class PathFindings {
       if (isEnded && hop > found.hops.length) continue;
       const row = found.hops[hop - 1] ?? describeHop(hop, [], found.source, found.source);
       const before = rows[hop];
-      const both = [...(before?.addresses ?? []), ...row.addresses];
-      const addresses = [...new Map(both.map((each) => [formatIpv6(each), each])).values()];
-      rows[hop] = { ...(before?.address ? before : row), addresses };
+      const addresses = [...new Set([...addressesOf(before), ...addressesOf(row)])];
+      const answered = before?.ip ? before : row;
+      const details = { ...answered.details, ...(addresses.length > 1 && { addresses }) };
+      rows[hop] = answered.ip ? { ...answered, details } : answered;
       if (addresses.length > 1) this.changing.add(hop);
-      else if (before && !before.address === !row.address) again.add(hop);
+      else if (before && !before.ip === !row.ip) again.add(hop);
     }
     for (const hop of again) if (again.has(hop + 1)) label.confirmed.add(hop);
     const ending = rows.filter((row) => row?.end != null);
@@ -205,19 +205,24 @@ export class PathFindings {
   }
 }
 
+/** The addresses that answered at a hop. */
+export function addressesOf(row: Pick<TraceHop, "ip" | "details"> | undefined): readonly string[] {
+  return row?.details?.addresses ?? (row?.ip ? [row.ip] : []);
+}
+
 function nodeOf(row: TraceHop | undefined): string | null {
-  return row?.address ? `${formatIpv6(row.address)}%${row.scopeId}` : null;
+  return row?.ip ? `${row.ip}%${row.details?.zone ?? ""}` : null;
 }
 
 /** The nodes of a label, hop 1 first, up to the end or the last with an address. */
 function nodesOf({ rows, end }: Label): readonly (string | null)[] {
-  const last = end ?? rows.findLastIndex((row) => row?.address != null);
+  const last = end ?? rows.findLastIndex((row) => row?.ip != null);
   return Array.from({ length: Math.max(0, last) }, (_, at) => nodeOf(rows[at + 1]));
 }
 
 /** True if a label must be traced from end to end: it met silence, or the end may be nearer. */
 export function isUnclear({ rows, end, isWhole }: Label): boolean {
-  const isSilent = (row: TraceHop | undefined) => row?.address === null;
+  const isSilent = (row: TraceHop | undefined) => row?.ip === null;
   return !isWhole && (rows.some(isSilent) || (end !== null && end > 1 && !rows[end - 1]));
 }
 

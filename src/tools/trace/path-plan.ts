@@ -45,7 +45,7 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
   };
   const finish = (label: Label) => {
     const last = label.end ?? (Math.max(...lengths, 0) || maxHops);
-    const silent = hopsTo(last).filter((hop) => !label.rows[hop]?.address);
+    const silent = hopsTo(last).filter((hop) => !label.rows[hop]?.ip);
     begin(label, silent.length > 0 ? silent : [last], true);
   };
   const parts = () => [...idle].filter(({ isWhole, end }) => !isWhole && end === null);
@@ -112,7 +112,7 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
       const next = found.nextOf(hop, name);
       const through = [...next.values()]
         .flatMap((each) => [...each])
-        .filter(({ rows }) => rows[hop + 1]?.address);
+        .filter(({ rows }) => rows[hop + 1]?.ip);
       if (new Set(through.map(({ shown }) => shown[hop + 1])).size < 2) continue;
       const repeats = through.reduce((sum, { asked }) => sum + (asked[hop + 1] ?? 0) - 1, 0);
       const missing = Math.max(0, labelsToRuleOut(2) - repeats);

@@ -1,8 +1,9 @@
 import type { Prober } from "../../icmp/prober/prober.ts";
 import { ENOUGH, type NoResult, UNBOUNDED } from "../engine.ts";
 import { type Traced, type TraceOptions, type TraceRequest, traceroute } from "./engine.ts";
-import { labelsToRuleOut, PathFindings, type TracedPath } from "./path-graph.ts";
+import { addressesOf, labelsToRuleOut, PathFindings, type TracedPath } from "./path-graph.ts";
 import { hopsTo, planSteps, type Step } from "./path-plan.ts";
+import type { TracePath } from "./result.ts";
 
 /** The bounds of a search for paths: flow labels for each path that is wanted, probes, and milliseconds in which traces begin. */
 const LABELS_PER_PATH = 16;
@@ -20,7 +21,7 @@ export interface PathsRequest extends TraceRequest {
 /** How the caller takes part in a search. */
 export interface PathsOptions extends TraceOptions {
   /** Called with each path when it is found, and again if its first label found more. */
-  readonly onPath?: ((path: TracedPath) => void) | undefined;
+  readonly onPath?: ((path: TracePath) => void) | undefined;
 }
 
 /** How a search ended. */
@@ -51,9 +52,10 @@ export async function tracePaths(
   /** The last call of `onPath` for each path, by its label. */
   const told = new Map<number, string>();
   const tell = (path: TracedPath) => {
-    const { flowLabel, reason, hops } = path.labels[0];
-    const text = JSON.stringify([reason, hops.map(({ address }) => address)]);
-    if (told.get(flowLabel) !== text) onPath?.(path);
+    const shown = describePath(path);
+    const { flowLabel, reason, addresses } = shown;
+    const text = JSON.stringify([reason, addresses]);
+    if (told.get(flowLabel) !== text) onPath?.(shown);
     told.set(flowLabel, text);
   };
 
@@ -65,7 +67,7 @@ export async function tracePaths(
     });
 
   const isAdmitted = ({ hops }: Traced) =>
-    hops.every(({ hop, addresses }) => addresses.every((each) => budget.admit(hop, each)));
+    hops.every((row) => addressesOf(row).every((ip) => budget.admit(row.hop, ip)));
 
   const run = async (step: Step) => {
     const { label, hops } = step;
@@ -99,15 +101,23 @@ export async function tracePaths(
   return {
     ...(paths[0]?.labels[0] ?? first),
     sent,
-    /** At most as many as were wanted, in the order in which they were found. */
-    paths: paths.slice(0, request.paths) as readonly TracedPath[],
-    /** All nodes that were found, also those of further paths, and the edges that one label showed twice. */
-    graph: found.graph(),
+    /** True if every next hop of every node was seen with 95 % confidence, and all paths are listed. */
+    complete: isSearched && found.missing === 0 && paths.length <= request.paths,
     /** Flow labels that were traced. */
     labels: found.labels.size,
-    /** True if every next hop of every node was seen with 95 % confidence, and all paths are listed. */
-    isComplete: isSearched && found.missing === 0 && paths.length <= request.paths,
     /** Hops at which different addresses answered one flow label. */
     perPacket: [...found.changing].toSorted((a, b) => a - b),
+    /** At most as many as were wanted, in the order in which they were found. */
+    paths: paths.slice(0, request.paths).map(describePath),
+    /** All nodes that were found, also those of further paths, and the edges that one label showed twice. */
+    graph: found.graph(),
   };
+}
+
+/** A path by what its first flow label found. */
+function describePath({ labels }: TracedPath): TracePath {
+  const [{ flowLabel, reached, reason, hops }] = labels;
+  const answered = hops.slice(0, hops.findLastIndex(({ ip }) => ip !== null) + 1);
+  const addresses = answered.map(({ ip }) => ip);
+  return { flowLabel, labels: labels.length, reached, reason, addresses };
 }

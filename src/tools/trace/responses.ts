@@ -1,17 +1,25 @@
+import { formatIpv6 } from "../../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import type { ProbeError, Response } from "../../icmp/prober/response.ts";
-import { errorMeaning, errorName } from "../../icmp/wire/icmp-error.ts";
+import type { PortState } from "../../icmp/socket/socket.ts";
+import { errorMeaning, errorName, type InterfaceInformation } from "../../icmp/wire/icmp-error.ts";
 import { TYPE } from "../../icmp/wire/packet.ts";
-import type { TraceReason } from "./result.ts";
+import { round } from "../../util/numbers.ts";
+import { zoneOf } from "../engine.ts";
+import type { Hop, TraceReason } from "./result.ts";
 
 /** Silent hops shown behind the last response of a trace that did not end with one. */
 export const GAP_LIMIT = 8;
 
-/** A hop of a trace; a silent one has null and empty lists. */
-export type TraceHop = ReturnType<typeof describeHop> & {
+/** A hop of a trace without its name, and what the trace knows of it beside. */
+export interface TraceHop extends Hop {
+  /** Why the path ends here; null if it goes on. */
+  readonly end: TraceReason | null;
+  /** Of the port that was probed, if it answered. */
+  readonly state?: PortState;
   /** Of a silent hop whose routers limit their answers: what it answers to other traces, null if that is not certain. */
   readonly others?: Response | null | undefined;
-};
+}
 
 /** The ICMPv6 error that ended a trace. */
 export type TraceError = ReturnType<typeof describeError>;
@@ -82,7 +90,8 @@ export function findLoop(responses: Responses) {
     }
     const repeats = answered - turn.filter(Boolean).length;
     if (repeats < LOOP_REPEATS || 2 * answered < nodes.length - first) continue;
-    const addresses = Array.from({ length }, (_, at) => turn[(first + at) % length] ?? null);
+    const inOrder = Array.from({ length }, (_, at) => turn[(first + at) % length]);
+    const addresses = inOrder.map((address) => (address ? formatIpv6(address) : null));
     return {
       /** The hops of the first turn. */
       from: first + 1,
@@ -139,7 +148,8 @@ export function describeTrace(
   const withoutEnd = loop ? "loop" : isRefused ? "not-sent" : silence;
   const reason = (final && endOf(final)) ?? withoutEnd;
   const error = final?.kind === "error" ? describeError(final, target) : null;
-  const otherSource = final?.kind === "reply" && final.isOtherSource ? final.from : null;
+  const otherSource =
+    final?.kind === "reply" && final.isOtherSource ? formatIpv6(final.from) : null;
   return {
     /** From 1 to the last hop shown, without gaps; at most `GAP_LIMIT` silent ones at the end. */
     hops: hops as readonly TraceHop[],
@@ -188,39 +198,36 @@ export function describeHop(
   atHop: readonly Response[],
   source: Ipv6Address,
   target: Ipv6Address,
-) {
+): TraceHop {
   // Others come from this machine, which could not reach a hop.
   const isFromHop = ({ from }: Response) => !equalIpv6(from, source) || equalIpv6(from, target);
   const responses = byWeight(atHop.filter(isFromHop));
-  const errors = responses.filter((response) => response.kind === "error");
+  const [first] = responses;
   const final = finalOf(atHop);
-  const addresses = responses.map(({ from }) => from);
-  const rttsMs = responses.map(({ rttMs }) => rttMs);
-  return {
-    /** From 1. */
-    hop,
-    address: addresses[0] ?? null,
-    /** Index of the interface to a link-local `address`, 0 otherwise. */
-    scopeId: responses[0]?.scopeId ?? 0,
-    /** Milliseconds, not rounded. */
-    rttMs: rttsMs[0] ?? null,
-    /** All times, `rttMs` first. */
-    rttsMs,
-    /** The hop limit with which the answer arrived. */
-    replyHopLimit: responses[0]?.hopLimit ?? null,
-    /** All addresses that responded, `address` first. */
-    addresses: addresses.filter(
-      (from, at) => at === addresses.findIndex((a) => equalIpv6(a, from)),
-    ),
-    mpls: errors[0]?.extensions.mpls ?? [],
-    interfaces: errors[0]?.extensions.interfaces ?? [],
-    /** The MTU of the link behind the hop, if it reported one. */
-    mtuBytes: errors.find(({ type }) => type === TYPE.packetTooBig)?.parameter ?? null,
-    /** Of the port that was probed, if it answered. */
-    ...(final?.kind === "reply" && final.state && { state: final.state }),
-    /** Why the path ends here; null if it goes on. */
-    end: final ? endOf(final) : null,
+  const end = final ? endOf(final) : null;
+  const state = final?.kind === "reply" && final.state && { state: final.state };
+  const row = { hop, ip: null, hostname: null, rtt: null, end, ...state };
+  if (first === undefined) return row;
+  const errors = responses.filter((response) => response.kind === "error");
+  const rtts = responses.map(({ rttMs }) => round(rttMs, 3));
+  const addresses = [...new Set(responses.map(({ from }) => formatIpv6(from)))];
+  const { mpls = [], interfaces = [] } = errors[0]?.extensions ?? {};
+  const tooBig = errors.find(({ type }) => type === TYPE.packetTooBig);
+  const details = {
+    ...zoneOf(first.scopeId),
+    replyHopLimit: first.hopLimit,
+    ...(rtts.length > 1 && { rtts }),
+    ...(addresses.length > 1 && { addresses }),
+    ...(mpls.length > 0 && { mpls: [...mpls] }),
+    ...(interfaces.length > 0 && { interfaces: interfaces.map(describeInterface) }),
+    // Of the link behind the hop.
+    ...(tooBig && { mtu: tooBig.parameter }),
   };
+  return { ...row, ip: addresses[0] as string, rtt: rtts[0] as number, details };
+}
+
+function describeInterface({ mtuBytes, address, ...others }: InterfaceInformation) {
+  return { ...others, address: address && formatIpv6(address), mtu: mtuBytes };
 }
 
 /** Describes an error that ends a path. */
@@ -231,7 +238,7 @@ export function describeError({ type, code, from }: ProbeError, target: Ipv6Addr
     /** See `errorName`. */
     name: errorName(type, code),
     /** The sender; this machine if a neighbour did not resolve. */
-    from,
+    from: formatIpv6(from),
     /** True if the target itself sent it, as a firewall on it does. */
     fromTarget: equalIpv6(from, target),
   };

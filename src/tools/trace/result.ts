@@ -66,6 +66,12 @@ export type TraceResult = ValueOf<ReturnType<typeof traceResult>>;
 
 export type TraceDetails = TraceResult["details"];
 
+/** A hop of a trace. */
+export type Hop = TraceResult["hops"][number];
+
+/** A path that several flow labels may take. */
+export type TracePath = ValueOf<ReturnType<typeof tracePath>>;
+
 /** Why a row has no time though more is known than silence. */
 export const UNANSWERED = ["seen-by-others", "rate-limited"] as const;
 
@@ -117,7 +123,7 @@ export const traceReason = () => oneOf(TRACE_REASONS, "Why the trace ended.");
 
 const labelCount = (description: string) => whole(description, 1);
 
-/** The schema of `presentPath`. */
+/** The schema of a path. */
 export const tracePath = once(() =>
   named("TracePath", "A path, as the trace with its flow label found it.", {
     flowLabel: flowLabelNumber(),
@@ -131,7 +137,7 @@ export const tracePath = once(() =>
   }),
 );
 
-/** The schemas of `presentPaths`. */
+/** The schemas of what a search for paths finds. */
 export function pathFields() {
   const index = (which: string) => whole(`Its ${which} node, an index of \`nodes\`.`, 0);
   const edge = named("PathEdge", "Two nodes that follow each other on a path.", {

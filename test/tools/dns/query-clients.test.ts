@@ -74,7 +74,7 @@ describe("the client of", () => {
   test("the names of hops", async () => {
     const { recorded, clients, call, clock } = start();
     const names = hopNames(recorded, [SERVER], call, () => {}, clock);
-    for (const address of ["2001:4860::1", "2001:4860::2"]) names.ask(parseIpv6(address));
+    for (const ip of ["2001:4860::1", "2001:4860::2"]) names.ask(ip);
     await clock.advance(10);
     expect(clients.length).toBeGreaterThanOrEqual(2);
     expect(new Set(clients)).toEqual(new Set(["me"]));

@@ -1,10 +1,8 @@
 /** The path MTU through real Linux routers. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { formatIpv6 } from "../../../src/addr/format.ts";
 import type { MtuOutcome } from "../../../src/tools/mtu/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { type IcmpEngine, openIcmp } from "../../icmp/engines.ts";
-import type { SOURCE } from "../../icmp/fake.ts";
 import { type KernelChain, startKernelChain } from "../../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../../lab/lab.ts";
 import { nftRule } from "../../lab/nft.ts";
@@ -43,11 +41,11 @@ describeWith(labMissing)("through four kernel routers", () => {
     return outcome;
   }
 
-  const sizes = ({ hops }: Done) => hops.map(({ mtuBytes }) => mtuBytes);
+  const sizes = ({ hops }: Done) => hops.map(({ mtu }) => mtu);
 
   test("all links alike are clear", async () => {
     const outcome = await measure();
-    expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500, packetTooBig: null });
+    expect(outcome).toMatchObject({ verdict: "clear", mtu: 1500, packetTooBig: null });
     expect(sizes(outcome)).toEqual([1500, 1500, 1500, 1500, 1500]);
     expect([outcome.lastLarge, outcome.firstSmall]).toEqual([null, null]);
   });
@@ -62,26 +60,24 @@ describeWith(labMissing)("through four kernel routers", () => {
     const outcome = await measure();
     expect(outcome).toMatchObject({
       verdict: "narrowed",
-      mtuBytes: mtu,
-      packetTooBig: { mtuBytes: mtu },
+      mtu: mtu,
+      packetTooBig: { mtu: mtu },
     });
-    expect(formatIpv6((outcome.packetTooBig as { from: typeof SOURCE }).from)).toBe(
-      chain.hops[link - 2] as string,
-    );
+    expect(outcome.packetTooBig?.from).toBe(chain.hops[link - 2] as string);
     expect(sizes(outcome)).toEqual(chain.hops.map((_, at) => (at + 1 < link ? 1500 : mtu)));
     expect([outcome.lastLarge, outcome.firstSmall]).toEqual([link - 1, link]);
   });
 
   test("a narrow link of this machine does not narrow the path", async () => {
     await chain.setMtu(1, 1460);
-    expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 1460, packetTooBig: null });
+    expect(await measure()).toMatchObject({ verdict: "clear", mtu: 1460, packetTooBig: null });
   });
 
   test("two narrowings are both found", async () => {
     await chain.setMtu(2, 1480);
     await chain.setMtu(4, 1420);
     const outcome = await measure();
-    expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: 1420 });
+    expect(outcome).toMatchObject({ verdict: "narrowed", mtu: 1420 });
     expect(sizes(outcome)).toEqual([1500, 1480, 1480, 1420, 1420]);
   });
 
@@ -89,11 +85,11 @@ describeWith(labMissing)("through four kernel routers", () => {
     for (let number = 1; number <= TARGET_NODE; number++) await chain.setMtu(number, 9000);
     await chain.setMtu(4, 1500);
     const narrowed = await measure();
-    expect(narrowed).toMatchObject({ verdict: "narrowed", mtuBytes: 1500 });
+    expect(narrowed).toMatchObject({ verdict: "narrowed", mtu: 1500 });
     expect(sizes(narrowed)).toEqual([9000, 9000, 9000, 1500, 1500]);
     await chain.setMtu(4, 9000);
     expect(await run(["ip", "-6", "route", "get", chain.target])).toContain("mtu 1500");
-    expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 9000 });
+    expect(await measure()).toMatchObject({ verdict: "clear", mtu: 9000 });
   });
 
   test("packets that a link loses without a word are a black hole", async () => {
@@ -103,7 +99,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     const outcome = await measure();
     expect(outcome).toMatchObject({
       verdict: "black-hole",
-      mtuBytes: mtu,
+      mtu: mtu,
       packetTooBig: null,
       lastLarge: 2,
       firstSmall: 3,
@@ -121,7 +117,7 @@ describeWith(labMissing)("through four kernel routers", () => {
     await chain.exec(3, ["ip", "-6", "rule", "add", "iif", "downlink", "table", "100"]);
     try {
       const outcome = await measure();
-      expect(outcome).toMatchObject({ verdict: "black-hole", mtuBytes: 1420, packetTooBig: null });
+      expect(outcome).toMatchObject({ verdict: "black-hole", mtu: 1420, packetTooBig: null });
       expect([outcome.lastLarge, outcome.firstSmall]).toEqual([2, 4]);
       expect(sizes(outcome)).toEqual([1500, 1500, null, 1420, 1420]);
     } finally {
@@ -136,14 +132,14 @@ describeWith(labMissing)("through four kernel routers", () => {
     // The kernel remembers what the router has told us.
     await run(["ip", "-6", "route", "flush", "cache"]);
     const shown = await run(["tracepath", "-6", "-n", chain.target]);
-    const teller = formatIpv6((outcome.packetTooBig as { from: typeof SOURCE }).from);
-    expect(shown).toMatch(new RegExp(` ${teller} .* pmtu ${outcome.mtuBytes}\n`));
-    expect(shown).toContain(`Resume: pmtu ${outcome.mtuBytes} hops ${outcome.hops.length} `);
+    const teller = outcome.packetTooBig?.from;
+    expect(shown).toMatch(new RegExp(` ${teller} .* pmtu ${outcome.mtu}\n`));
+    expect(shown).toContain(`Resume: pmtu ${outcome.mtu} hops ${outcome.hops.length} `);
   });
 
   test("the loopback carries more than any other link", async () => {
     const request = { target: parseIpv6("::1"), maxHops: 30, timeoutMs: 1000 };
-    expect(await engine.mtu(request)).toMatchObject({ verdict: "clear", mtuBytes: 65_536 });
+    expect(await engine.mtu(request)).toMatchObject({ verdict: "clear", mtu: 65_536 });
   });
 
   describeWith(programMissing("nft"))("with a firewall", () => {
@@ -155,7 +151,7 @@ describeWith(labMissing)("through four kernel routers", () => {
       await set(2, nftRule("output", "icmpv6 type packet-too-big drop"));
       try {
         const outcome = await measure();
-        expect(outcome).toMatchObject({ verdict: "black-hole", mtuBytes: 1420, lastLarge: 2 });
+        expect(outcome).toMatchObject({ verdict: "black-hole", mtu: 1420, lastLarge: 2 });
         expect(sizes(outcome)).toEqual([1500, 1500, 1420, 1420, 1420]);
       } finally {
         await clear(2);
@@ -175,7 +171,7 @@ describeWith(labMissing)("through four kernel routers", () => {
       }
       try {
         const outcome = await measure();
-        expect(outcome).toMatchObject({ verdict, mtuBytes: 1420, lastLarge: 2, firstSmall: 3 });
+        expect(outcome).toMatchObject({ verdict, mtu: 1420, lastLarge: 2, firstSmall: 3 });
         expect(sizes(outcome)).toEqual([1500, 1500, 1420, 1420, 1420]);
       } finally {
         for (let node = 1; node <= ROUTERS; node++) await clear(node);
@@ -186,7 +182,7 @@ describeWith(labMissing)("through four kernel routers", () => {
       const all = `icmpv6 type echo-reply ${LIMIT}`;
       await set(TARGET_NODE, nftRule("output", all));
       try {
-        expect(await measure()).toMatchObject({ verdict: "clear", mtuBytes: 1500 });
+        expect(await measure()).toMatchObject({ verdict: "clear", mtu: 1500 });
       } finally {
         await clear(TARGET_NODE);
       }
@@ -198,7 +194,7 @@ describeWith(labMissing)("through four kernel routers", () => {
       await set(2, nftRule("output", limit));
       try {
         const outcome = await measure();
-        expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: 1420 });
+        expect(outcome).toMatchObject({ verdict: "narrowed", mtu: 1420 });
         expect(sizes(outcome)).toEqual([1500, 1500, 1420, 1420, 1420]);
       } finally {
         await clear(2);
@@ -209,7 +205,7 @@ describeWith(labMissing)("through four kernel routers", () => {
       await set(2, nftRule("forward", "meta length > 1200 drop"));
       try {
         const outcome = await measure();
-        expect(outcome).toMatchObject({ verdict: "below-1280", mtuBytes: 1200, firstSmall: 3 });
+        expect(outcome).toMatchObject({ verdict: "below-1280", mtu: 1200, firstSmall: 3 });
       } finally {
         await clear(2);
       }
@@ -220,11 +216,11 @@ describeWith(labMissing)("through four kernel routers", () => {
 
     // biome-ignore format: a table
     test.each<[name: string, node: number, hook: "forward" | "output", rule: string, expected: Partial<Done>]>([
-      ["loses larger packets on the way back: a black hole there", 2, "forward", NARROW_BACK, { verdict: "black-hole", mtuBytes: 1400, cause: "back", lastLarge: TARGET_NODE, firstSmall: null }],
-      ["the same, and the target tells nothing of UDP: there or back", 2, "forward", `${NARROW_BACK}\n${NO_PORTS}`, { verdict: "black-hole", mtuBytes: 1400, cause: null, lastLarge: TARGET_NODE - 1, firstSmall: null }],
-      ["drops larger packets on the last link: a black hole on the way there", ROUTERS, "forward", `ip6 daddr 2001:db8::/32 meta length > 1400 icmpv6 type echo-request drop\nmeta l4proto udp meta length > 1400 drop`, { verdict: "black-hole", mtuBytes: 1400, cause: "there", lastLarge: ROUTERS, firstSmall: TARGET_NODE }],
-      ["drops larger echo requests of what every link carries: UDP shows that the path is not to blame", ROUTERS, "forward", "icmpv6 type echo-request meta length > 1000 drop", { verdict: "clear", mtuBytes: 1500, cause: "echo" }],
-      ["drops all echo requests: UDP measures the target", ROUTERS, "forward", "icmpv6 type echo-request drop", { verdict: "clear", mtuBytes: 1500, cause: "echo" }],
+      ["loses larger packets on the way back: a black hole there", 2, "forward", NARROW_BACK, { verdict: "black-hole", mtu: 1400, cause: "back", lastLarge: TARGET_NODE, firstSmall: null }],
+      ["the same, and the target tells nothing of UDP: there or back", 2, "forward", `${NARROW_BACK}\n${NO_PORTS}`, { verdict: "black-hole", mtu: 1400, cause: null, lastLarge: TARGET_NODE - 1, firstSmall: null }],
+      ["drops larger packets on the last link: a black hole on the way there", ROUTERS, "forward", `ip6 daddr 2001:db8::/32 meta length > 1400 icmpv6 type echo-request drop\nmeta l4proto udp meta length > 1400 drop`, { verdict: "black-hole", mtu: 1400, cause: "there", lastLarge: ROUTERS, firstSmall: TARGET_NODE }],
+      ["drops larger echo requests of what every link carries: UDP shows that the path is not to blame", ROUTERS, "forward", "icmpv6 type echo-request meta length > 1000 drop", { verdict: "clear", mtu: 1500, cause: "echo" }],
+      ["drops all echo requests: UDP measures the target", ROUTERS, "forward", "icmpv6 type echo-request drop", { verdict: "clear", mtu: 1500, cause: "echo" }],
     ])("that %s", async (_name, node, hook, rule, expected) => {
       await set(node, nftRule(hook, rule));
       try {
@@ -239,7 +235,7 @@ describeWith(labMissing)("through four kernel routers", () => {
       await set(4, nftRule("forward", `ip6 daddr ${chain.target} drop`));
       try {
         const outcome = await measure();
-        expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: null, atMostBytes: 1420 });
+        expect(outcome).toMatchObject({ verdict: "narrowed", mtu: null, atMost: 1420 });
         expect(sizes(outcome).slice(0, 4)).toEqual([1500, 1420, 1420, 1420]);
       } finally {
         await clear(4);

@@ -1,6 +1,8 @@
 /** The path MTU over simulated paths: routers that lie, and what a measurement tells when. */
 import { describe, expect, test } from "bun:test";
-import type { MtuHop, MtuOutcome } from "../../../src/tools/mtu/engine.ts";
+import { formatIpv6 } from "../../../src/addr/format.ts";
+import type { MtuOutcome } from "../../../src/tools/mtu/engine.ts";
+import type { MtuHop } from "../../../src/tools/mtu/result.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { openIcmp } from "../../icmp/engines.ts";
 import {
@@ -34,8 +36,8 @@ describeWith(tunMissing)("over a simulated internet", () => {
   test("a Packet Too Big that tells the truth is believed", async () => {
     expect(await measure({})).toMatchObject({
       verdict: "narrowed",
-      mtuBytes: 1400,
-      packetTooBig: { from: parseIpv6("2001:db8:1::1"), mtuBytes: 1400 },
+      mtu: 1400,
+      packetTooBig: { from: "2001:db8:1::1", mtu: 1400 },
       doubtful: [],
     });
   });
@@ -48,16 +50,16 @@ describeWith(tunMissing)("over a simulated internet", () => {
     ["for a packet to another address", { rules: [{ change: "destination" }] }, "black-hole", "not-ours"],
   ])("one that claims %s is named and not believed", async (_name, first, verdict, doubt) => {
     const outcome = await measure(first);
-    expect(outcome).toMatchObject({ verdict, mtuBytes: 1400, packetTooBig: null });
-    const from = parseIpv6("2001:db8:1::1");
+    expect(outcome).toMatchObject({ verdict, mtu: 1400, packetTooBig: null });
+    const from = "2001:db8:1::1";
     expect(outcome.doubtful).toEqual([expect.objectContaining({ from, doubt })]);
   });
 
   test("a router that sends one error a minute shows what got through to those behind it", async () => {
     const limited = { rateLimit: { intervalMs: 60_000, burst: 1 }, mtu: 1500 };
     const outcome = await measure(limited);
-    expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500 });
-    expect(outcome.hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1500, 1500]);
+    expect(outcome).toMatchObject({ verdict: "clear", mtu: 1500 });
+    expect(outcome.hops.map(({ mtu }) => mtu)).toEqual([1500, 1500, 1500]);
   });
 });
 
@@ -94,9 +96,11 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     async (_name, refuse, verdict, doubt) => {
       const { clock, engine } = start(refuse);
       const outcome = (await clock.run(engine.mtu(REQUEST))) as Done;
-      expect(outcome).toMatchObject({ verdict, mtuBytes: 1400, packetTooBig: null });
-      expect(outcome.hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1400, 1400]);
-      expect(outcome.doubtful).toContainEqual(expect.objectContaining({ from: ROUTER, doubt }));
+      expect(outcome).toMatchObject({ verdict, mtu: 1400, packetTooBig: null });
+      expect(outcome.hops.map(({ mtu }) => mtu)).toEqual([1500, 1400, 1400]);
+      expect(outcome.doubtful).toContainEqual(
+        expect.objectContaining({ from: formatIpv6(ROUTER), doubt }),
+      );
     },
   );
 
@@ -111,7 +115,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
   test("what this machine refuses for another reason than its link is a black hole", async () => {
     const { clock, engine } = start(() => "EPERM");
     const outcome = await clock.run(engine.mtu(REQUEST));
-    expect(outcome).toMatchObject({ verdict: "black-hole", mtuBytes: 1400 });
+    expect(outcome).toMatchObject({ verdict: "black-hole", mtu: 1400 });
   });
 
   test.each([50, 90])("an answer %p ms after a Packet Too Big wins", async (delayMs) => {
@@ -126,13 +130,13 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     });
     const engine = openIcmp(options);
     const outcome = (await clock.run(engine.mtu(REQUEST))) as Done;
-    expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500, packetTooBig: null });
-    expect(outcome.doubtful[0]).toMatchObject({ from: ROUTER, doubt: "disproved" });
+    expect(outcome).toMatchObject({ verdict: "clear", mtu: 1500, packetTooBig: null });
+    expect(outcome.doubtful[0]).toMatchObject({ from: formatIpv6(ROUTER), doubt: "disproved" });
   });
 
   test.each<[string, number, [number, number], string | null, object]>([
-    ["all packets", 0, [1, 0], "no-route", { verdict: "at-least", mtuBytes: null }],
-    ["larger packets", 1400, [1, 1], "prohibited", { verdict: "black-hole", mtuBytes: 1400 }],
+    ["all packets", 0, [1, 0], "no-route", { verdict: "at-least", mtu: null }],
+    ["larger packets", 1400, [1, 1], "prohibited", { verdict: "black-hole", mtu: 1400 }],
   ])("an error that answers %s is told", async (_, above, [type, code], name, found) => {
     const { clock, options } = simulate((packet) => {
       const bytes = packet.message.length + (packet.probedPort === undefined ? 40 : 48);
@@ -145,7 +149,8 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
       return [{ delayMs: hop, from, message }];
     });
     const outcome = (await clock.run(openIcmp(options).mtu(REQUEST))) as Done;
-    const error = { name, type, code, from: stationAddress(1), fromTarget: false };
+    const from = formatIpv6(stationAddress(1));
+    const error = { name, type, code, from, fromTarget: false };
     expect(outcome).toMatchObject({ ...found, error });
   });
 
@@ -161,7 +166,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
       return [{ delayMs: hop, from: stationAddress(hop), message }];
     });
     const outcome = (await clock.run(openIcmp(options).mtu(REQUEST))) as Done;
-    expect(outcome).toMatchObject({ verdict: "black-hole", mtuBytes: 1400, error: null });
+    expect(outcome).toMatchObject({ verdict: "black-hole", mtu: 1400, error: null });
   });
 
   test("an error of a moment is not told if the target answers all", async () => {
@@ -175,7 +180,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     });
     const request = { ...REQUEST, target: stationAddress(2) };
     const outcome = (await clock.run(openIcmp(options).mtu(request))) as Done;
-    expect(outcome).toMatchObject({ verdict: "clear", mtuBytes: 1500, error: null });
+    expect(outcome).toMatchObject({ verdict: "clear", mtu: 1500, error: null });
   });
 
   test("a target that answers nothing does not hide a narrow link, nor cost three seconds", async () => {
@@ -195,11 +200,11 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     const request = { target: stationAddress(6), maxHops: 30, timeoutMs: 4000 };
     const outcome = (await clock.run(engine.mtu(request))) as Done;
     expect(clock.nowMs() - startMs).toBeLessThan(3000);
-    expect(outcome).toMatchObject({ verdict: "narrowed", mtuBytes: null, atMostBytes: 1400 });
+    expect(outcome).toMatchObject({ verdict: "narrowed", mtu: null, atMost: 1400 });
     expect(outcome).toMatchObject({ lastLarge: 3, firstSmall: 4 });
     const hops = outcome.hops.slice(0, 5);
-    expect(hops.map(({ mtuBytes }) => mtuBytes)).toEqual([1500, 1500, 1500, 1400, 1400]);
-    expect(hops.map(({ atMostBytes }) => atMostBytes)).toEqual([1500, 1500, 1500, 1400, 1400]);
+    expect(hops.map(({ mtu }) => mtu)).toEqual([1500, 1500, 1500, 1400, 1400]);
+    expect(hops.map(({ atMost }) => atMost)).toEqual([1500, 1500, 1500, 1400, 1400]);
     const udp = socket.sent.filter(({ probedPort }) => probedPort !== undefined);
     expect(udp.length).toBeGreaterThan(0);
     expect(udp.length).toBeLessThanOrEqual(20);
@@ -214,7 +219,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     const engine = openIcmp(options);
     const request = { target: stationAddress(6), maxHops: 30, timeoutMs: 4000 };
     const outcome = (await clock.run(engine.mtu(request))) as Done;
-    expect(outcome.hops.map(({ mtuBytes }) => mtuBytes).slice(0, 3)).toEqual([null, null, 65_575]);
+    expect(outcome.hops.map(({ mtu }) => mtu).slice(0, 3)).toEqual([null, null, 65_575]);
   });
 
   test("each hop is told as soon as it is measured", async () => {

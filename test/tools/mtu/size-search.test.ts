@@ -2,12 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { conclude } from "../../../src/tools/mtu/engine.ts";
 import { type Bounds, ECHO, searchPath, UDP } from "../../../src/tools/mtu/size-search.ts";
-import { parseIpv6 } from "../../addr/parse.ts";
 import { VirtualClock } from "../../icmp/fake.ts";
 import { type SimulatedPath, simulate } from "../../icmp/simulated-path.ts";
 import { randomFrom } from "../../lab/simulation.ts";
 
-const ADDRESS = parseIpv6("2001:db8::9");
 const END_MS = 14_500;
 
 /** Measures a path, and says how long that took. */
@@ -25,8 +23,8 @@ async function measure(path: SimulatedPath, random = randomFrom(1), endMs = END_
   const rows = path.routers.map((_, at) => {
     const { atLeast, atMost } = search.boundsOf(at + 1);
     const isHeard = answering.includes(at + 1);
-    const sizes = { mtuBytes: isHeard ? atLeast : null, atMostBytes: isHeard ? atMost : null };
-    return { hop: at + 1, address: ADDRESS, scopeId: 0, ...sizes };
+    const sizes = { mtu: isHeard ? atLeast : null, atMost: isHeard ? atMost : null };
+    return { hop: at + 1, ip: "2001:db8::9", hostname: null, ...sizes };
   });
   const [echo, way] = [search.boundsOf(ECHO), search.boundsOf(UDP)];
   const udp = sent.filter(({ line }) => line === UDP).length;
@@ -54,8 +52,8 @@ describe("a path whose target answers", () => {
   )("of %p bytes behind a link of %p is found, told and untold", async (size, link) => {
     const told = await measure(fixed(link, size, link));
     expect(told.echo).toEqual(exactly(size, "told"));
-    expect(told.rows.map(({ mtuBytes }) => mtuBytes)).toEqual([link, size]);
-    expect(told.rows.map(({ atMostBytes }) => atMostBytes)).toEqual([link, size]);
+    expect(told.rows.map(({ mtu }) => mtu)).toEqual([link, size]);
+    expect(told.rows.map(({ atMost }) => atMost)).toEqual([link, size]);
     expect(told.tookMs).toBeLessThan(500);
     const untold = await measure({ ...fixed(link, size, link), routers: [{ isMute: true }, {}] });
     expect(untold.echo).toEqual(exactly(size, "silence"));
@@ -74,18 +72,18 @@ const SLOW = { limitMs: 1000 };
 // biome-ignore format: a table
 test.each<[name: string, path: SimulatedPath, endMs: number, lessThanMs: number, echo: object, found: object]>([
   ["routers that send one error a second", { ...fixed(1500, 1500, 1500, 1400, 1400, 1400), routers: [SLOW, SLOW, { ...SLOW, isMute: true }, SLOW, SLOW] }, END_MS, END_MS, exactly(1400, "silence"), { verdict: "black-hole", cause: "there", lastLarge: 3, firstSmall: 4 }],
-  ["two narrowings, the second one silent", { ...fixed(1500, 1400, 1300), routers: [{}, { isMute: true }] }, END_MS, 9000, exactly(1300, "silence"), { verdict: "black-hole", mtuBytes: 1300, atMostBytes: 1300 }],
-  ["two narrowings, the first one silent", { ...fixed(1500, 1400, 1300), routers: [{ isMute: true }, {}] }, END_MS, 9000, exactly(1300, "told"), { verdict: "narrowed", mtuBytes: 1300 }],
-  ["a search that is cut by time", { ...fixed(1500, 1400, 1400), routers: [{ isMute: true }, {}] }, 900, 1300, { atMost: 1500 }, { verdict: "at-least", mtuBytes: 1366, atMostBytes: 1500 }],
-  ["a link that shrinks meanwhile", { ...fixed(1500, 1500), links: (atMs) => [1500, atMs < 15 ? 1500 : 1400] }, END_MS, 1000, exactly(1400, "told"), { verdict: "narrowed", mtuBytes: 1400 }],
-  ["a link that grows meanwhile", { ...fixed(1500, 1500), links: (atMs) => [1500, atMs < 35 ? 1400 : 1500] }, END_MS, 1000, exactly(1500, "link"), { verdict: "clear", mtuBytes: 1500 }],
-  ["a far black hole", { ...fixed(1500, 1400), routers: [{ isMute: true }], rttMs: 300 }, END_MS, END_MS + 1000, exactly(1400, "silence"), { verdict: "black-hole", mtuBytes: 1400 }],
+  ["two narrowings, the second one silent", { ...fixed(1500, 1400, 1300), routers: [{}, { isMute: true }] }, END_MS, 9000, exactly(1300, "silence"), { verdict: "black-hole", mtu: 1300, atMost: 1300 }],
+  ["two narrowings, the first one silent", { ...fixed(1500, 1400, 1300), routers: [{ isMute: true }, {}] }, END_MS, 9000, exactly(1300, "told"), { verdict: "narrowed", mtu: 1300 }],
+  ["a search that is cut by time", { ...fixed(1500, 1400, 1400), routers: [{ isMute: true }, {}] }, 900, 1300, { atMost: 1500 }, { verdict: "at-least", mtu: 1366, atMost: 1500 }],
+  ["a link that shrinks meanwhile", { ...fixed(1500, 1500), links: (atMs) => [1500, atMs < 15 ? 1500 : 1400] }, END_MS, 1000, exactly(1400, "told"), { verdict: "narrowed", mtu: 1400 }],
+  ["a link that grows meanwhile", { ...fixed(1500, 1500), links: (atMs) => [1500, atMs < 35 ? 1400 : 1500] }, END_MS, 1000, exactly(1500, "link"), { verdict: "clear", mtu: 1500 }],
+  ["a far black hole", { ...fixed(1500, 1400), routers: [{ isMute: true }], rttMs: 300 }, END_MS, END_MS + 1000, exactly(1400, "silence"), { verdict: "black-hole", mtu: 1400 }],
   ["a narrow way back, and no answer to UDP", { ...fixed(1500, 1500), backBytes: 1400 }, END_MS, 9000, exactly(1400, "silence"), { verdict: "black-hole", cause: null, lastLarge: 1, firstSmall: null }],
   ["a narrow way back, and answers to UDP", { ...fixed(1500, 1500), backBytes: 1400, hasClosedPort: true }, END_MS, 9000, exactly(1400, "silence"), { verdict: "black-hole", cause: "back" }],
-  ["a target without large echo replies, and no answer to UDP", { ...fixed(1500, 1500), echoBytes: 1000 }, END_MS, 9000, exactly(1000, "silence"), { verdict: "at-least", cause: null, mtuBytes: 1000, atMostBytes: 1500 }],
-  ["a target that answers UDP alone, behind a narrow link", { ...fixed(1500, 1400), echoBytes: 0, hasClosedPort: true }, END_MS, 3000, { atLeast: 0 }, { verdict: "narrowed", cause: "echo", mtuBytes: 1400, atMostBytes: 1400 }],
-  ["a target that answers nothing, behind a narrow link", { ...fixed(1500, 1400, 1400), echoBytes: 0 }, END_MS, 4000, { atLeast: 0 }, { verdict: "narrowed", cause: null, mtuBytes: null, atMostBytes: 1400, lastLarge: 1, firstSmall: 2 }],
-  ["a link that carries less than 1280 bytes", { ...fixed(1500, 1000), hasClosedPort: true }, END_MS, 9000, exactly(1000, "silence"), { verdict: "below-1280", mtuBytes: 1000 }],
+  ["a target without large echo replies, and no answer to UDP", { ...fixed(1500, 1500), echoBytes: 1000 }, END_MS, 9000, exactly(1000, "silence"), { verdict: "at-least", cause: null, mtu: 1000, atMost: 1500 }],
+  ["a target that answers UDP alone, behind a narrow link", { ...fixed(1500, 1400), echoBytes: 0, hasClosedPort: true }, END_MS, 3000, { atLeast: 0 }, { verdict: "narrowed", cause: "echo", mtu: 1400, atMost: 1400 }],
+  ["a target that answers nothing, behind a narrow link", { ...fixed(1500, 1400, 1400), echoBytes: 0 }, END_MS, 4000, { atLeast: 0 }, { verdict: "narrowed", cause: null, mtu: null, atMost: 1400, lastLarge: 1, firstSmall: 2 }],
+  ["a link that carries less than 1280 bytes", { ...fixed(1500, 1000), hasClosedPort: true }, END_MS, 9000, exactly(1000, "silence"), { verdict: "below-1280", mtu: 1000 }],
 ])("%s", async (_name, path, endMs, lessThanMs, echo, found) => {
   const measured = await measure(path, randomFrom(1), endMs);
   expect(measured.echo).toMatchObject(echo);
@@ -175,7 +173,7 @@ test("over 2,000 paths, no bound is wrong, and no verdict", async () => {
     );
     if (!truths.some(isRight)) wrong.push([seed, verdict, cause, truths, path]);
     const bounds: [line: number, low: number | null, high: number | null][] = [
-      ...m.rows.map((row) => [row.hop, row.mtuBytes, row.atMostBytes] as const),
+      ...m.rows.map((row) => [row.hop, row.mtu, row.atMost] as const),
       [UDP, m.way.atLeast, m.way.atMost],
       [ECHO, m.echo.atLeast, m.echo.atMost],
     ].map(([line, low, high]) => [line as number, low ?? null, high ?? null]);

@@ -35,9 +35,10 @@ async function search(network: Network, seed: string, lost = 0, budget = UNBOUND
     if (choose(`${seed} lost ${nth}`, 1000) < lost * 1000) return silent;
     const station = way[Math.min(hop, way.length) - 1] as number;
     const address = stationAddress(station % 0xffff);
-    nodes.set(formatIpv6(address), station);
+    const ip = formatIpv6(address);
+    nodes.set(ip, station);
     const end = station === TARGET ? ("reached" as const) : null;
-    return { ...silent, address, addresses: [address], rttMs: 1, rttsMs: [1], end };
+    return { ...silent, ip, rtt: 1, end };
   };
   const traceroute = async (asked: TraceRequest): Promise<TraceOutcome> => {
     const { flowLabel = firstLabel, maxHops, hops: only } = asked;
@@ -46,7 +47,7 @@ async function search(network: Network, seed: string, lost = 0, budget = UNBOUND
       only?.includes(hop) === false ? describeHop(hop, [], SOURCE, SOURCE) : probe(flowLabel, hop),
     );
     const end = rows.findIndex(({ end }) => end !== null) + 1;
-    const last = rows.findLastIndex(({ address }) => address !== null) + 1;
+    const last = rows.findLastIndex(({ ip }) => ip !== null) + 1;
     const reason = end > 0 ? "reached" : last + GAP_LIMIT <= maxHops ? "gap-limit" : "max-hops";
     const hops = rows.slice(0, end || last + GAP_LIMIT);
     return {
@@ -65,7 +66,7 @@ async function search(network: Network, seed: string, lost = 0, budget = UNBOUND
       TraceHop,
       TraceHop,
     ];
-    const names = [near, far].map(({ address }) => address && nodes.get(formatIpv6(address)));
+    const names = [near, far].map(({ ip }) => ip && nodes.get(ip));
     return { link: `${near.hop} ${names.join(" ")}`, hops: [near.hop, far.hop] };
   });
   const between = shown.filter(({ link }) => !/ ( |$)/.test(link));
@@ -162,7 +163,7 @@ test("a network that answers every probe from a new address costs little more pr
   };
   const network = () => Array.from({ length: 64 }, () => ++station);
   const { outcome, sent } = await search(network, "new", 0, budget);
-  expect(outcome.isComplete).toBe(false);
+  expect(outcome.complete).toBe(false);
   expect(outcome.graph.nodes.length).toBeWithin(768, 1025);
   expect(sent).toBeLessThan(1.2 * 1024);
 });

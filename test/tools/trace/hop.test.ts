@@ -1,7 +1,7 @@
 /** Rows of a trace that say what other rows or other traces know. */
 import { expect, test } from "bun:test";
 import type { Response } from "../../../src/icmp/prober/response.ts";
-import { presentHop } from "../../../src/tools/trace/hop.ts";
+import { showHop } from "../../../src/tools/trace/hop.ts";
 import { describeHop, type TraceHop } from "../../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 
@@ -14,8 +14,8 @@ const answer = (type: number, from = ROUTER): Response => ({
   ...{ from, scopeId: 0, rttMs: 1, hopLimit: 55 },
 });
 const row = (hop: number, ...responses: Response[]) => describeHop(hop, responses, SOURCE, TARGET);
-const present = (hop: TraceHop, trace: readonly TraceHop[] | null) =>
-  presentHop(hop, names, { networks: null }, trace);
+const shownAs = (hop: TraceHop, trace: readonly TraceHop[] | null) =>
+  showHop(hop, names, { networks: null }, trace);
 
 test.each<[string, TraceHop[], number | undefined]>([
   ["alone", [row(2, answer(3)), row(3)], 8],
@@ -24,10 +24,10 @@ test.each<[string, TraceHop[], number | undefined]>([
   ["that also says that the path ends", [row(2, answer(3)), row(3, answer(1))], 8],
   ["beside others", [row(2, answer(3)), row(3, answer(3, TARGET))], 8],
 ])("the asymmetry of an address %s", (_name, trace, asymmetry) => {
-  expect(present(trace[0] as TraceHop, trace).details?.asymmetry).toBe(asymmetry as number);
+  expect(shownAs(trace[0] as TraceHop, trace).details?.asymmetry).toBe(asymmetry as number);
 });
 
-test.each<[string, Response | null | undefined, Omit<ReturnType<typeof presentHop>, "hop">]>([
+test.each<[string, Response | null | undefined, Omit<ReturnType<typeof showHop>, "hop">]>([
   [
     "others met one address",
     answer(3),
@@ -46,7 +46,7 @@ test.each<[string, Response | null | undefined, Omit<ReturnType<typeof presentHo
   ["nothing is known", undefined, { ip: null, hostname: null, rtt: null }],
 ])("a silent hop at which %s", (_name, others, shown) => {
   const hop = { ...row(2), others };
-  expect(present(hop, [row(1, answer(3))])).toEqual({ hop: 2, ...shown });
+  expect(shownAs(hop, [row(1, answer(3))])).toEqual({ hop: 2, ...shown });
   // A node of several traces shows only its own.
-  expect(present(hop, null)).toEqual({ hop: 2, ip: null, hostname: null, rtt: null });
+  expect(shownAs(hop, null)).toEqual({ hop: 2, ip: null, hostname: null, rtt: null });
 });

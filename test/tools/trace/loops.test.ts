@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
 import type { Response } from "../../../src/icmp/prober/response.ts";
 import { describeTrace, findLoop } from "../../../src/tools/trace/responses.ts";
+import { parseIpv6 } from "../../addr/parse.ts";
 import { openIcmp } from "../../icmp/engines.ts";
 import {
   icmpError,
@@ -35,8 +36,8 @@ function responsesOf(text: string): Response[][] {
 /** The loop of a trace as text, such as `3-4 cd`. */
 function loopIn(text: string): string | null {
   const loop = findLoop(responsesOf(text));
-  const letter = (address: typeof TARGET | null) =>
-    address === null ? "-" : String.fromCharCode(0x60 + (address.word1 & 0xffff));
+  const letter = (ip: string | null) =>
+    ip === null ? "-" : String.fromCharCode(0x60 + (parseIpv6(ip).word1 & 0xffff));
   return loop && `${loop.from}-${loop.to} ${loop.addresses.map(letter).join("")}`;
 }
 
@@ -154,7 +155,7 @@ describe("a trace into a loop", () => {
     expect(outcome).toMatchObject({
       reason: "loop",
       error: null,
-      loop: { from: 4, to: 5, addresses: [stationAddress(4), stationAddress(5)] },
+      loop: { from: 4, to: 5, addresses: [4, 5].map((hop) => formatIpv6(stationAddress(hop))) },
     });
     expect(clock.nowMs() - startMs).toBeLessThan(100);
     expect(socket.sent.length).toBeLessThan(25);

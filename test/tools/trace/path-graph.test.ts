@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { formatIpv6 } from "../../../src/addr/format.ts";
 import type { Traced } from "../../../src/tools/trace/engine.ts";
 import { labelsToRuleOut, PathFindings } from "../../../src/tools/trace/path-graph.ts";
 import { SOURCE, stationAddress } from "../../icmp/fake.ts";
@@ -6,10 +7,9 @@ import { SOURCE, stationAddress } from "../../icmp/fake.ts";
 /** A trace by its hops: letters, `-` for silence, and `T` for the target. */
 function traced(way: string, flowLabel = 0): Traced {
   const hops = [...way].map((letter, index) => {
-    const address = letter === "-" ? null : stationAddress(letter.charCodeAt(0));
+    const ip = letter === "-" ? null : formatIpv6(stationAddress(letter.charCodeAt(0)));
     return {
-      ...{ hop: index + 1, scopeId: 0, rttMs: 1, rttsMs: [1], replyHopLimit: 64 },
-      ...{ address, addresses: address ? [address] : [], mpls: [], interfaces: [], mtuBytes: null },
+      ...{ hop: index + 1, ip, hostname: null, rtt: 1, details: { replyHopLimit: 64 } },
       end: letter === "T" ? ("reached" as const) : null,
     };
   });
@@ -33,9 +33,8 @@ function findingsOf(ways: readonly string[], times = 1): PathFindings {
 }
 
 const letters = "abcxyzT";
-const letterOf = ({ address }: Traced["hops"][number]) =>
-  [...letters].find((letter) => stationAddress(letter.charCodeAt(0)).word1 === address?.word1) ??
-  "-";
+const letterOf = ({ ip }: Traced["hops"][number]) =>
+  [...letters].find((letter) => formatIpv6(stationAddress(letter.charCodeAt(0))) === ip) ?? "-";
 
 /** The edges of the graph, each with its labels. */
 function edgesOf(findings: PathFindings): string[] {

@@ -1,13 +1,13 @@
 /** All paths to a target, over simulated networks without time. */
 import { describe, expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
-import type { TracedPath } from "../../../src/tools/trace/path-graph.ts";
 import type {
   PathsOptions,
   PathsRequest,
   TracedPaths,
 } from "../../../src/tools/trace/path-search.ts";
 import type { TraceHop } from "../../../src/tools/trace/responses.ts";
+import type { TracePath } from "../../../src/tools/trace/result.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { openIcmp } from "../../icmp/engines.ts";
 import {
@@ -115,15 +115,13 @@ async function find(
   };
 }
 
-function nameAt(row: TraceHop | undefined): string {
-  return row?.address ? (nameOf.get(formatIpv6(row.address)) ?? "?") : "-";
+function nameAt(row: Pick<TraceHop, "ip"> | undefined): string {
+  return row?.ip ? (nameOf.get(row.ip) ?? "?") : "-";
 }
 
-function wayOf({ labels: [first] }: TracedPath): string {
-  return first.hops
-    .map(nameAt)
-    .join(" ")
-    .replace(/( -)+$/, " …");
+function wayOf({ addresses, reason }: TracePath): string {
+  const way = addresses.map((ip) => nameAt({ ip })).join(" ");
+  return ["gap-limit", "max-hops"].includes(reason) ? `${way} …` : way;
 }
 
 /** All ways of a topology, and all its edges. */
@@ -185,7 +183,7 @@ describe("all paths are found, and no others", () => {
     const { ways, edges, outcome } = await find(networkOf(topology), { seed: 2 });
     expect(ways).toEqual(truth.ways);
     expect(edges).toEqual(truth.edges);
-    expect(outcome.isComplete).toBe(true);
+    expect(outcome.complete).toBe(true);
     expect(outcome.perPacket).toEqual([]);
   });
 });
@@ -195,7 +193,7 @@ test("of paths that meet and part again, every edge is found, but not every comb
   const { ways, edges, outcome } = await find(networkOf(twice));
   expect(edges).toEqual(truth.edges);
   expect(truth.ways).toEqual(expect.arrayContaining([...ways]));
-  expect(outcome.isComplete).toBe(true);
+  expect(outcome.complete).toBe(true);
 });
 
 /** Every node rate-limits its errors. */
@@ -217,7 +215,7 @@ describe("silence is not another path", () => {
   ])("%s", async (_, topology) => {
     const truth = truthOf(topology);
     const { ways, edges, outcome } = await find(networkOf(topology, limited()));
-    expect([ways, edges, outcome.isComplete]).toEqual([truth.ways, truth.edges, true]);
+    expect([ways, edges, outcome.complete]).toEqual([truth.ways, truth.edges, true]);
   });
 
   test.each([100, 400])("where a target sends one reply in %i ms", async (intervalMs) => {
@@ -245,7 +243,7 @@ test.each([2, 4])("at least 57 of 60 searches find all of %i paths", async (ways
   for (let seed = 1; seed <= 60; seed++) {
     const { ways: found, outcome } = await find(networkOf(topology), { seed });
     expect(truth.ways).toEqual(expect.arrayContaining([...found]));
-    expect(outcome.isComplete).toBe(true);
+    expect(outcome.complete).toBe(true);
     if (found.length === ways) complete++;
   }
   expect(complete).toBeGreaterThanOrEqual(57);
@@ -255,10 +253,10 @@ describe("a search", () => {
   test("says that there are more paths than were wanted", async () => {
     const { outcome, ways } = await find(networkOf(oneOf(4)), { paths: 2 });
     expect(ways.length).toBe(2);
-    expect(outcome.isComplete).toBe(false);
+    expect(outcome.complete).toBe(false);
     // So few labels show all next hops.
     const { outcome: three } = await find(networkOf(oneOf(3)), { paths: 2 });
-    expect([three.isComplete, three.paths.length, three.labels < 32]).toEqual([false, 2, true]);
+    expect([three.complete, three.paths.length, three.labels < 32]).toEqual([false, 2, true]);
   });
 
   test("costs at most 16 flow labels for each path that is wanted", async () => {
@@ -274,7 +272,7 @@ describe("a search", () => {
     };
     const { outcome } = await find(networkOf(many), { paths: 3 });
     expect(labels.size).toBe(48);
-    expect(outcome.isComplete).toBe(false);
+    expect(outcome.complete).toBe(false);
   });
 
   test("traces no label but the first beyond the longest path, unless it may be longer", async () => {
@@ -295,7 +293,7 @@ describe("a search", () => {
       name === "T" || within(name, { intervalMs: 1000, burst: 1 }, nowMs);
     const { outcome, tookMs } = await find(networkOf(oneOf(16), allows));
     expect(tookMs).toBeWithin(60_000, 60_000 + 20_000);
-    expect(outcome.isComplete).toBe(false);
+    expect(outcome.complete).toBe(false);
   });
 
   test("begins no trace after 10,000 probes", async () => {
@@ -307,14 +305,14 @@ describe("a search", () => {
     const { outcome, sent } = await find(networkOf(topology), { maxHops: 64 });
     expect(outcome.sent).toBe(sent);
     expect(sent).toBeWithin(10_000, 10_000 + 16 * 64);
-    expect(outcome.isComplete).toBe(false);
+    expect(outcome.complete).toBe(false);
   });
 
   test("begins with the flow label that is given, and repeats its path", async () => {
     for (const flowLabel of [0, 1, 7, 0xfffff]) {
       const { outcome } = await find(networkOf(oneOf(8)), { flowLabel });
       expect(outcome.flowLabel).toBe(flowLabel);
-      expect(outcome.paths[0]?.labels[0]?.flowLabel).toBe(flowLabel);
+      expect(outcome.paths[0]?.flowLabel).toBe(flowLabel);
       expect(outcome.hops.map(nameAt)).toEqual([...oneOf(8)(flowLabel, 0)]);
     }
   });
@@ -322,8 +320,7 @@ describe("a search", () => {
   test("gives every path the label that repeats it", async () => {
     const { outcome } = await find(networkOf(nested));
     for (const path of outcome.paths) {
-      const [{ flowLabel }] = path.labels;
-      expect(wayOf(path)).toBe(nested(flowLabel, 0).join(" "));
+      expect(wayOf(path)).toBe(nested(path.flowLabel, 0).join(" "));
     }
   });
 
@@ -340,7 +337,7 @@ describe("a search", () => {
 
   test("reports each path once it is found, and the first path's hops as a trace does", async () => {
     const hops: number[] = [];
-    const told: TracedPath[] = [];
+    const told: TracePath[] = [];
     const { outcome } = await find(
       networkOf(oneOf(4)),
       {},
@@ -365,7 +362,7 @@ describe("a search", () => {
   test("of a target that does not answer ends with what there is", async () => {
     const { ways, outcome } = await find(networkOf(() => ["a", "b", "lost", "T"]));
     expect(ways).toEqual(["a b …"]);
-    expect(outcome).toMatchObject({ reached: false, reason: "gap-limit", isComplete: true });
+    expect(outcome).toMatchObject({ reached: false, reason: "gap-limit", complete: true });
   });
 
   test("of a target without a route has no result", async () => {
@@ -377,6 +374,6 @@ test("where another program prevents flow labels, one path is found, and perhaps
   const network = networkOf(oneOf(4));
   const { outcome, ways, sent } = await find(network, { isWithoutLabels: true });
   expect(ways).toEqual([oneOf(4)(0, 0).join(" ")]);
-  expect(outcome).toMatchObject({ flowLabel: 0, labels: 1, isComplete: false });
+  expect(outcome).toMatchObject({ flowLabel: 0, labels: 1, complete: false });
   expect(sent).toBeLessThan(100);
 });

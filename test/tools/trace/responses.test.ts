@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { formatIpv6 } from "../../../src/addr/format.ts";
+import type { Ipv6Address } from "../../../src/addr/ipv6.ts";
 import type { Response } from "../../../src/icmp/prober/response.ts";
 import { describeTrace } from "../../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
@@ -39,26 +41,31 @@ const reply: Response = {
 };
 
 describe("of several responses at one hop, the one that ends the path comes first", () => {
-  const rows: [string, Response[], object][] = [
+  const rows: [string, Response[], [rtts: number[], addresses: Ipv6Address[], mpls: object[]]][] = [
     [
       "a reply before errors",
       [hop, prohibited, reply],
-      { address: TARGET, rttsMs: [3, 2, 1], addresses: [TARGET, FIREWALL, ROUTER], mpls: [] },
+      [[3, 2, 1], [TARGET, FIREWALL, ROUTER], []],
     ],
     [
       "an error that ends the path before one that does not",
       [hop, prohibited],
-      { address: FIREWALL, rttsMs: [2, 1], addresses: [FIREWALL, ROUTER], mpls: [] },
+      [[2, 1], [FIREWALL, ROUTER], []],
     ],
     [
       "equals in the order in which they came, each address once",
       [hop, { ...hop, from: FIREWALL, rttMs: 9 }, { ...hop, rttMs: 5 }],
-      { address: ROUTER, rttsMs: [1, 9, 5], addresses: [ROUTER, FIREWALL], mpls: [LABEL] },
+      [[1, 9, 5], [ROUTER, FIREWALL], [LABEL]],
     ],
   ];
-  test.each(rows)("%s", (_, responses, expected) => {
-    expect(describeTrace([responses], [], SOURCE, TARGET).hops).toEqual([
-      expect.objectContaining(expected),
+  test.each(rows)("%s", (_, responses, [rtts, senders, mpls]) => {
+    const addresses = senders.map(formatIpv6);
+    expect(describeTrace([responses], [], SOURCE, TARGET).hops).toMatchObject([
+      {
+        ip: addresses[0] as string,
+        rtt: rtts[0] as number,
+        details: { rtts, addresses, ...(mpls.length > 0 && { mpls }) },
+      },
     ]);
   });
 
@@ -71,7 +78,7 @@ describe("of several responses at one hop, the one that ends the path comes firs
     expect(describeTrace([[hop, prohibited]], [], SOURCE, TARGET)).toMatchObject({
       reached: false,
       reason: "prohibited",
-      error: { type: 1, code: 1, from: FIREWALL, fromTarget: false },
+      error: { type: 1, code: 1, from: formatIpv6(FIREWALL), fromTarget: false },
     });
   });
 });
