@@ -77,7 +77,14 @@ export function awaitLink(device: string): string {
   return awaitOutput(`ip -o link show dev ${device} | grep "state UP"`);
 }
 
-/** Runs many `ip` commands, each without its leading `ip`, in one process; stops at the first that fails. */
+/**
+ * Runs many `ip` commands, each without its leading `ip`, in one process, and waits until packets to the IPv6
+ * addresses that they add are accepted; stops at the first that fails.
+ */
 export async function runIp(commands: readonly string[]): Promise<void> {
-  await run(["ip", "-batch", "-"], `${commands.join("\n")}\n`);
+  const added = commands.flatMap(
+    (command) => /^addr(?:ess)? add ([^/]*:[^/]*)\//.exec(command)?.[1] ?? [],
+  );
+  const script = ["ip -batch -", ...added.map(awaitAddress)].join(" && ");
+  await run(["sh", "-c", script], `${commands.join("\n")}\n`);
 }
