@@ -1,11 +1,5 @@
 import type { Clock } from "../util/clock.ts";
-import {
-  type Exchange,
-  type ExchangeContext,
-  type ServerResult,
-  startExchange,
-} from "./exchange.ts";
-import type { Question } from "./message.ts";
+import type { Question } from "./message/message.ts";
 import {
   conclude,
   type DnsOutcome,
@@ -17,6 +11,12 @@ import {
 } from "./outcome.ts";
 import type { Semaphore } from "./semaphore.ts";
 import { inOrder, type RememberedServer } from "./server-history.ts";
+import {
+  type Exchange,
+  type ExchangeContext,
+  type ServerResult,
+  startExchange,
+} from "./transport/exchange.ts";
 
 /** When attempts begin at the latest while no answer has come, in milliseconds after the question. */
 const ATTEMPT_STARTS_MS: readonly number[] = [0, 1000, 2500];

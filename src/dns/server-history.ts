@@ -1,6 +1,6 @@
-import { type Exchange, type ExchangeContext, startExchange } from "./exchange.ts";
-import { createQuestion } from "./message.ts";
+import { createQuestion } from "./message/message.ts";
 import { type DnsServer, formatDnsServer } from "./server.ts";
+import { type Exchange, type ExchangeContext, startExchange } from "./transport/exchange.ts";
 
 /** Milliseconds in which an answer shows that a server is alive, as long as a question waits for one. */
 const TRIAL_MS = 5000;

@@ -6,9 +6,9 @@ import {
   lookupAddresses,
   lookupHostname,
 } from "../../src/dns/client.ts";
-import { FLAG } from "../../src/dns/message.ts";
-import { DnsFormatError } from "../../src/dns/name.ts";
-import type { RecordType } from "../../src/dns/record.ts";
+import { FLAG } from "../../src/dns/message/message.ts";
+import { DnsFormatError } from "../../src/dns/message/name.ts";
+import type { RecordType } from "../../src/dns/message/record.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { FakeClock, settle } from "./fake-clock.ts";
 import { type Arrival, type Behaviour, FakeNetwork } from "./fake-network.ts";

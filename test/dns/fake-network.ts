@@ -1,6 +1,11 @@
 import { formatSocketAddress, type SocketAddress } from "../../src/addr/socket-address.ts";
-import { systemSockets } from "../../src/dns/sockets.ts";
-import type { DnsSocket, SocketEvents, Sockets, Transport } from "../../src/dns/transport.ts";
+import { systemSockets } from "../../src/dns/transport/sockets.ts";
+import type {
+  DnsSocket,
+  SocketEvents,
+  Sockets,
+  Transport,
+} from "../../src/dns/transport/transport.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { askedName } from "./messages.ts";
 

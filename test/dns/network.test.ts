@@ -15,8 +15,8 @@ import {
 } from "../../src/addr/socket-address.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { type DnsServer, tryParseDnsServer } from "../../src/dns/server.ts";
-import { frameMessage } from "../../src/dns/stream.ts";
-import { FIRST_PORT, MAX_USES } from "../../src/dns/udp.ts";
+import { frameMessage } from "../../src/dns/transport/stream.ts";
+import { FIRST_PORT, MAX_USES } from "../../src/dns/transport/udp.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { CountedSockets } from "./fake-network.ts";

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
-import type { Clock } from "../util/clock.ts";
-import { errorCode } from "../util/errors.ts";
-import { type DnsServer, hostnameOf } from "./server.ts";
+import type { Clock } from "../../util/clock.ts";
+import { errorCode } from "../../util/errors.ts";
+import { type DnsServer, hostnameOf } from "../server.ts";
 import type { DnsSocket, Open, SocketEvents } from "./transport.ts";
 
 /*

@@ -1,4 +1,4 @@
-import type { DnsServer } from "./server.ts";
+import type { DnsServer } from "../server.ts";
 
 /** How a message travels. */
 export const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;

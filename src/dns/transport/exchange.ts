@@ -1,14 +1,14 @@
-import type { Clock } from "../util/clock.ts";
-import { errorCode } from "../util/errors.ts";
-import { createQuery, type Question } from "./message.ts";
+import type { Clock } from "../../util/clock.ts";
+import { errorCode } from "../../util/errors.ts";
+import { createQuery, type Question } from "../message/message.ts";
 import {
   type AskTcp,
   type DnsResponse,
   matchDatagram,
   matchStreamed,
   refusesEdns,
-} from "./response.ts";
-import type { DnsServer } from "./server.ts";
+} from "../message/response.ts";
+import type { DnsServer } from "../server.ts";
 import type { DnsSocket, Sockets, Transport } from "./transport.ts";
 
 /** The parts of the machine that an exchange uses. */

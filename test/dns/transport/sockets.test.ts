@@ -1,10 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
-import { MAX_FORGERIES } from "../../src/dns/exchange.ts";
-import { frameMessage, MessageStream } from "../../src/dns/stream.ts";
-import { createUdpOpener, FIRST_PORT, MAX_AGE_MS, MAX_USES } from "../../src/dns/udp.ts";
-import { FakeClock } from "./fake-clock.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../../../src/addr/socket-address.ts";
+import { MAX_FORGERIES } from "../../../src/dns/transport/exchange.ts";
+import { frameMessage, MessageStream } from "../../../src/dns/transport/stream.ts";
+import {
+  createUdpOpener,
+  FIRST_PORT,
+  MAX_AGE_MS,
+  MAX_USES,
+} from "../../../src/dns/transport/udp.ts";
+import { FakeClock } from "../fake-clock.ts";
 
 /**
  * Makes a socket that stays in the state between bind and connect, when the kernel accepts datagrams
@@ -171,7 +176,9 @@ describe("kept sockets", () => {
 });
 
 test("the arithmetic of docs/decisions/kept-sockets.md is that of the code", async () => {
-  const page = await Bun.file(join(import.meta.dir, "../../docs/decisions/kept-sockets.md")).text();
+  const page = await Bun.file(
+    join(import.meta.dir, "../../../docs/decisions/kept-sockets.md"),
+  ).text();
   /** The numbers of the row that begins so, for a name with 13 letters and for one without. */
   const row = (label: string) => {
     const line = page.split("\n").find((text) => text.startsWith(`| ${label}`)) ?? "";

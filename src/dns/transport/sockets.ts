@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from "../util/clock.ts";
+import { type Clock, systemClock } from "../../util/clock.ts";
+import type { DnsServer } from "../server.ts";
 import { createHttpsOpener } from "./https.ts";
-import type { DnsServer } from "./server.ts";
 import { openTcp } from "./stream.ts";
 import { createTlsOpener } from "./tls.ts";
 import type { Open, Sockets, Transport } from "./transport.ts";
