@@ -106,9 +106,9 @@ export class CountedSockets implements Sockets {
     const counted = isCheck(query) ? 0 : 1;
     this.openCount += counted;
     return {
-      close: (isClean) => {
+      close: () => {
         this.openCount -= counted;
-        socket.close(isClean);
+        socket.close();
       },
     };
   }
