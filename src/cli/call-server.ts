@@ -2,12 +2,13 @@ import { InvalidArgumentError } from "commander";
 import { z } from "zod";
 import { BASE_PATH, FROM } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
+import { ForeignError, parseForeign, shapeForeign } from "../api/foreign.ts";
 import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
 import type { Question } from "../tools/services.ts";
-import { attempt, errorCode, reasonOf } from "../util/errors.ts";
+import { errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
-import { printable, quote } from "../util/text.ts";
+import { printable } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 
 /** Bounds on an answer of a service. */
@@ -20,8 +21,6 @@ const LIMITS = {
   runMs: 310_000,
   /** Of the whole answer; those of the longest mtr are fewer than 8 MB. */
   bytes: 16 * 1024 * 1024,
-  /** Brackets and commas of a document: each value takes more memory than its text. */
-  values: 200_000,
 };
 
 /**
@@ -52,12 +51,12 @@ export function callServer(
     const { response: result, events: named } = question.endpoint;
     const url = urlOf(server, question);
     const late = new AbortController();
-    const { silenceMs, bytes, values, [named ? "runMs" : "queryMs"]: longestMs } = limits;
+    const { silenceMs, bytes, [named ? "runMs" : "queryMs"]: longestMs } = limits;
     const endAfter = (ms: number, why: string) =>
       setTimeout(() => late.abort(`${why} ${ms / 1000} s`), ms);
     const silence = endAfter(silenceMs, "it has sent nothing for");
     const deadline = endAfter(longestMs, "its answer is not complete after");
-    const parse = (json: string) => parseJson(json, values);
+    const parse = (json: string) => parseForeign(json, bytes);
     const inWords = (answer: ApiAnswer) => withoutKey(answer, url.origin, key);
     // A map, because a service may send the name of what every object has.
     const events = new Map(Object.entries(named?.() ?? {}));
@@ -79,19 +78,24 @@ export function callServer(
       if (!ok || !headers.get("content-type")?.startsWith("text/event-stream")) {
         const document = parse((await Array.fromAsync(texts)).join(""));
         if (!ok) return inWords(failure(document, `status ${status}`));
-        return answer(question, shaped(result(), document));
+        return answer(question, shapeForeign(result(), document) as About);
       }
       for await (const { event, data } of readEvents(texts)) {
-        if (event === "result") return answer(question, shaped(result(), parse(data)));
+        if (event === "result")
+          return answer(question, shapeForeign(result(), parse(data)) as About);
         if (event === "error") return inWords(failure(parse(data), "an error"));
         const schema = events.get(event);
-        if (schema) onEvent(event, shaped(schema, parse(data)));
+        if (schema) onEvent(event, shapeForeign(schema, parse(data)) as object);
       }
       throw new ServerError("ended the stream before the result; ask again");
     } catch (error) {
       if (signal.aborted) throw error;
       const { origin } = url;
       if (error instanceof ServerError) throw new Error(`${origin} ${error.message}`);
+      if (error instanceof ForeignError) {
+        const advice = error.path ? "use the same version here and there" : "see --server";
+        throw new Error(`${origin} sent ${error.message}; ${advice}`);
+      }
       const why = late.signal.reason ?? errorCode(error) ?? printable(reasonOf(error));
       const advice = "check the URL, and whether sixscope runs there";
       throw new Error(`cannot get an answer from ${origin}: ${why}; ${advice}`, { cause: error });
@@ -142,42 +146,6 @@ async function* textsOf(response: Response, maxBytes: number, onBytes: () => voi
     onBytes();
     yield decoder.decode(bytes, { stream: true });
   }
-}
-
-/** The value of a JSON text; undefined if it is none. */
-function parseJson(json: string, maxValues: number): unknown {
-  if (json.split(/[,{[]/, maxValues + 2).length > maxValues + 1) {
-    throw new ServerError(`sent more than ${maxValues} values; see --server`);
-  }
-  return attempt(() => JSON.parse(json));
-}
-
-/** A value as a schema describes it, without the fields that only a newer version has. */
-function shaped(schema: z.ZodType, value: unknown): About {
-  removeUnknown(value, schema.safeParse(value).error?.issues ?? []);
-  const { data, error } = schema.safeParse(value);
-  if (!error) return data as About;
-  const where = quote(error.issues[0]?.path.join(".") || "its top");
-  const advice = "use the same version here and there";
-  throw new ServerError(`sent what this version does not understand, at ${where}; ${advice}`);
-}
-
-/** Removes the fields that a schema does not have; in a union, those that the nearest member does not have. */
-function removeUnknown(value: unknown, issues: readonly z.core.$ZodIssue[]): void {
-  for (const issue of issues) {
-    const inner = issue.path.reduce((outer, name) => Reflect.get(Object(outer), name), value);
-    if (issue.code === "invalid_union") {
-      const [nearest = []] = issue.errors.toSorted((a, b) => distance(a) - distance(b));
-      removeUnknown(inner, nearest);
-    }
-    if (issue.code !== "unrecognized_keys") continue;
-    for (const key of issue.keys) Reflect.deleteProperty(Object(inner), key);
-  }
-}
-
-/** How many fields a schema does not have; far more if anything else is wrong. */
-function distance(issues: readonly z.core.$ZodIssue[]): number {
-  return issues.reduce((sum, issue) => sum + ("keys" in issue ? issue.keys.length : 1e9), 0);
 }
 
 /** The parts of results that say what they are about. */

@@ -23,9 +23,6 @@ import {
 /** Questions that are worked on at once: far more than the probe slots of most agents. */
 const MAX_QUESTIONS = 1000;
 
-/** See `createAgent`. */
-export type Agent = ReturnType<typeof createAgent>;
-
 /** Does the work that instances ask this location for, as the service does for a request. */
 export function createAgent(
   location: string,
@@ -49,15 +46,16 @@ export function createAgent(
   };
 
   /** Why a question is refused; an instance of another version may ask for something that this one does not know. */
-  const refusalOf = (question: ReadQuestion | null): string | null => {
+  const refusalOf = (question: ReadQuestion | undefined): string | null => {
     const here = `sixscope ${VERSION} at ${location}`;
-    if (question === null) {
+    if (question === undefined) {
       return `${here} does not understand the question; it speaks version ${MESSAGE_VERSION} of the messages`;
     }
-    const known = byId.get(question.endpoint)?.parameters;
-    if (known === undefined) return `${here} has no ${question.endpoint}`;
-    const strange = Object.keys(question.parameters).find((name) => !Object.hasOwn(known, name));
-    return strange === undefined ? null : `${here} does not know the parameter ${strange}`;
+    const { parameters } = byId.get(question.endpoint) ?? {};
+    if (parameters === undefined) return `${here} has no ${question.endpoint}`;
+    const names = Object.keys(question.parameters);
+    const unknown = names.find((name) => !Object.hasOwn(parameters, name));
+    return unknown === undefined ? null : `${here} does not know the parameter ${unknown}`;
   };
 
   const run = async (
@@ -67,13 +65,18 @@ export function createAgent(
     onAddress: Call["onAddress"],
   ): Promise<Reply> => {
     const endpoint = byId.get(question.endpoint) as Endpoint;
+    // What an answer may have is bounded, so a run with more events ends early.
+    const onEvent: Call["onEvent"] = (event, data, mayTell = () => true) => {
+      const reply = { event, data: { ...data } };
+      if (mayTell(Buffer.byteLength(JSON.stringify(reply)))) send(reply);
+    };
     const call: Call = {
       signal,
       address: null,
       onAddress,
       client: `nats ${question.owner}`,
       allowSeconds: () => {},
-      onEvent: question.events ? (event, data) => send({ event, data: { ...data } }) : undefined,
+      onEvent: question.events ? onEvent : undefined,
     };
     // Whoever asks cannot do more here than at home, nor more than this place allows.
     const targets = { ...own.config.targets, and: question.targets };
@@ -83,10 +86,10 @@ export function createAgent(
       return { result: (await endpoint.handle(values, call, bounded)) as Record<string, unknown> };
     } catch (error) {
       const requestId = crypto.randomUUID();
-      const isKnown = error instanceof ApiError;
-      if (!isKnown && !signal.aborted) log.error(traceOf(error), { requestId });
-      const known = isKnown ? error : new ApiError("INTERNAL_ERROR", { requestId });
-      return { error: { ...known.body.error, details: { ...known.details } } };
+      const isExpected = error instanceof ApiError;
+      if (!isExpected && !signal.aborted) log.error(traceOf(error), { requestId });
+      const { body } = isExpected ? error : new ApiError("INTERNAL_ERROR", { requestId });
+      return { error: { ...body.error, details: { ...body.error.details } } };
     }
   };
 
@@ -108,7 +111,7 @@ export function createAgent(
     };
     const question = readMessage(questionSchema, data, MAX_QUESTION_BYTES);
     const refusal = refusalOf(question);
-    if (question === null || refusal !== null) return send({ refused: refusal ?? "" });
+    if (question === undefined || refusal !== null) return send({ refused: refusal ?? "" });
     // A token ends one run, so a second question with the same one is not answered.
     if (runs.has(question.token)) return;
     const release = places.tryTake(question.owner);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { ApiError, ERRORS, type ErrorCode, type ErrorDetails } from "../api/errors.ts";
+import { ForeignError, shapeForeign } from "../api/foreign.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
 import type { Question } from "../tools/services.ts";
@@ -53,11 +54,15 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     return value;
   };
   /** @param about for a result or the details of an error, which say what they are about */
-  const check = (schema: z.ZodType | undefined, value: object, about: Said = {}) => {
-    const { success, error } = schema?.safeParse(value) ?? {};
-    const path = error?.issues[0]?.path.join(".") || "its top";
-    if (!success) {
-      throw unavailable(location, `its answer is not as this version describes it at ${path}`);
+  const check = (schema: z.ZodType, value: object, about: Said = {}) => {
+    try {
+      shapeForeign(schema, value);
+    } catch (error) {
+      if (!(error instanceof ForeignError)) throw error;
+      throw unavailable(
+        location,
+        `its answer is not as this version describes it at ${error.path}`,
+      );
     }
     strange ??= strangeIn(about, values);
     if (strange === undefined) return;
@@ -86,10 +91,10 @@ export function replyReader(location: string, { endpoint, parameters }: Question
       throw unavailable(location, "its replies are too large or too many");
     }
     const reply = readMessage(replySchema, data, MAX_REPLY_BYTES, revive);
-    if (reply === null) throw unavailable(location, "its reply is too large or not valid");
+    if (reply === undefined) throw unavailable(location, "its reply is too large or not valid");
     if ("refused" in reply) throw unavailable(location, reply.refused);
     if ("error" in reply) throw errorOf(reply.error);
-    if ("event" in reply) check(events.get(reply.event), reply.data);
+    if ("event" in reply) check(events.get(reply.event) ?? z.never(), reply.data);
     if ("result" in reply) check(endpoint.response(), reply.result, reply.result);
     return reply;
   };

@@ -196,7 +196,7 @@ function routeOf(endpoint: Endpoint, { locations }: Services): Route {
   const pattern = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
   const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
   const empty = last?.whenEmpty === undefined ? [] : [pattern.replace(/[^/]+$/, "")];
-  const byWord = () => locations?.known.byWord() ?? new Map();
+  const byWord = () => locations?.byWord() ?? new Map();
   return {
     patterns: [pattern, `${pattern}/`, ...empty],
     price: ({ req }) => (req.url.includes("?") ? priceOf(endpoint, req.queries(), byWord) : price),

@@ -224,7 +224,7 @@ function probeMetrics({ icmp, probeSlots: slots }: Sources): readonly Metric[] {
 
 function locationMetrics({ locations }: Sources): readonly Metric[] {
   if (locations === null || locations.isConnected === null) return [];
-  const there = () => locations.known.byWord().get(ALL_LOCATIONS) ?? [];
+  const there = () => locations.byWord().get(ALL_LOCATIONS) ?? [];
   const isConnected = () => Number(locations.isConnected);
   const asked = () => byLabel("outcome", locations.asked);
   const { running } = locations;

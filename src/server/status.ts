@@ -62,7 +62,7 @@ function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Pa
   const { isConnected } = locations ?? {};
   const role = keyring ? "service" : "agent";
   const since = new Date(performance.timeOrigin).toISOString();
-  const known = locations?.known.byWord().get(ALL_LOCATIONS) ?? [];
+  const known = locations?.byWord().get(ALL_LOCATIONS) ?? [];
   const places = keyring ? known : [locations?.own];
   const [, capabilities] =
     /^CapEff:\s*0*(\w+)/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];

@@ -219,11 +219,10 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       ">",
       "sixscope.ask.*",
       "sixscope.cancel.*",
-      "sixscope.here.*.*",
-      `sixscope.here.*.${first}`,
+      "sixscope.here.>",
       "sixscope.>",
     ];
-    const OWN = [`_INBOX.${publicKey}.*`, "sixscope.here.*", `sixscope.here.*.${publicKey}`];
+    const OWN = [`_INBOX.${publicKey}.*`, "sixscope.here.*.*"];
     for (const subject of [...SUBSCRIBE, ...OWN]) {
       connection.subscribe(subject, {
         callback: (error, message) => {
@@ -264,7 +263,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       "_INBOX.*",
       "_INBOX.>",
       ">",
-      "sixscope.here.*",
+      "sixscope.here.*.*",
     ];
     for (const subject of SUBSCRIBE)
       ams.subscribe(subject, {
@@ -276,8 +275,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       "sixscope.ask.fra",
       "sixscope.cancel.fra",
       "sixscope.here.fra",
-      "sixscope.here.fra.guess",
-      "sixscope.rollcall",
+      "sixscope.here.fra.00000000",
       "_INBOX.guess",
     ];
     for (const subject of PUBLISH) ams.publish(subject, "{}");

@@ -92,7 +92,7 @@ async function checkConnection(settings: NatsSettings, location: string | null, 
     const { connection, service } = await connectToNats(settings);
     const subjects =
       location === null
-        ? [SUBJECTS.here("*"), SUBJECTS.inbox(service, "*")]
+        ? [SUBJECTS.here("*", "*"), SUBJECTS.inbox(service, "*")]
         : [SUBJECTS.ask(location)];
     let refusal: Error | null = null;
     const callback = (error: Error | null) => {

@@ -1,5 +1,5 @@
+import { parseForeign } from "../../api/foreign.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
-import { attempt } from "../../util/errors.ts";
 import { printable } from "../../util/text.ts";
 import { askInterface, type Interface } from "./api.ts";
 import { type Bookmark, HOME, pathOf } from "./bookmark.ts";
@@ -77,7 +77,7 @@ const isText = (value: unknown): value is string =>
 function objectIn(text: string): Record<string, unknown> {
   const safe = (_: string, value: unknown) =>
     typeof value === "string" ? printable(value) : value;
-  const found = attempt(() => JSON.parse(text, safe));
+  const found = parseForeign(text, MAX_BYTES, safe);
   if (found === undefined) throw new Error(T.damaged);
   return Object(found);
 }
