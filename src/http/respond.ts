@@ -24,7 +24,8 @@ export function respond(
   status = 200,
   extra?: Readonly<Record<string, string>>,
 ): Response {
-  const response = new Response(body, { status, headers: CONSTANT });
+  // Bun takes generators, which the browsers' types of the page do not know.
+  const response = new Response(body as BodyInit | null, { status, headers: CONSTANT });
   for (const name in headers) response.headers.set(name, headers[name] as string);
   for (const name in extra) response.headers.set(name, extra[name] as string);
   // Hono drops the body, by which Bun would know the length.

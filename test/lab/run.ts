@@ -38,8 +38,8 @@ export async function run(command: readonly string[], input = ""): Promise<strin
     stderr: "pipe",
   });
   const [output, complaint, status] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
     child.exited,
   ]);
   if (status !== 0) {

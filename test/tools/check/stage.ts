@@ -324,7 +324,8 @@ ${servers.join("\n")}
       ...words,
     ]);
     const { value } = await child.stdout.getReader().read();
-    if (value === undefined) throw new Error(`odd servers: ${await child.stderr.text()}`);
+    if (value === undefined)
+      throw new Error(`odd servers: ${await new Response(child.stderr).text()}`);
   }
 
   /** A translator (NAT64) in this namespace. */
