@@ -384,7 +384,8 @@ describe("no socket stays open", () => {
 test("500 different questions at once over real sockets all get the right answer", async () => {
   const server = await serve({
     udp({ query, reply }) {
-      const number = Number(/\d+/.exec(askedName(query))?.[0]);
+      // The client asks for the root, too, if the server seems slow.
+      const number = Number(/\d+/.exec(askedName(query))?.[0] ?? 0);
       reply(
         replyTo(query, { answers: [aaaa(askedName(query), `2001:db8::${number.toString(16)}`)] }),
       );
