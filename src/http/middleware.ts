@@ -68,7 +68,7 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
   const pageLimiter = new RateLimiter(PAGE_RATE);
   let hasWarned = false;
 
-  return async (path: Route, context: Context<Env>): Promise<Response | null> => {
+  return (path: Route, context: Context<Env>) => {
     const startMs = performance.now();
     const request = context.req.raw;
     const sent = request.headers;
@@ -94,26 +94,32 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
         : { kind: "key", sha256: key.sha256, limit: key.limit ?? rate.key },
       secure && !isPreflight ? price : 0,
     );
-    const state = taken instanceof Promise ? await taken : taken;
-    const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
-    const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
-    const headers: Record<string, string> = {
-      "X-Request-Id": id,
-      "X-RateLimit-Limit": String(state.limit),
-      "X-RateLimit-Remaining": String(state.remaining),
-      "X-RateLimit-Reset": String(state.resetSeconds),
-    };
-    // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
-    const isFree = !secure || !state.allowed || isPreflight;
-    if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
-    if (connection.encrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
-    const route = path.patterns[0] ?? null;
-    const info = { request, startMs, id, caller, key, headers, allowSeconds, isPage, route };
-    context.set("info", info);
-    if (secure && isPreflight) return respond(info, null, 204, PREFLIGHT_HEADERS);
-    refuse(info, connection, state, price);
-    return null;
+    return whenDone(taken, (state) => {
+      const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
+      const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
+      const headers: Record<string, string> = {
+        "X-Request-Id": id,
+        "X-RateLimit-Limit": String(state.limit),
+        "X-RateLimit-Remaining": String(state.remaining),
+        "X-RateLimit-Reset": String(state.resetSeconds),
+      };
+      // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
+      const isFree = !secure || !state.allowed || isPreflight;
+      if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
+      if (connection.encrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
+      const route = path.patterns[0] ?? null;
+      const info = { request, startMs, id, caller, key, headers, allowSeconds, isPage, route };
+      context.set("info", info);
+      if (secure && isPreflight) return respond(info, null, 204, PREFLIGHT_HEADERS);
+      refuse(info, connection, state, price);
+      return null;
+    });
   };
+}
+
+/** Like `then`, but without a promise where the value is there, because Bun answers those requests faster. */
+export function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>) {
+  return value instanceof Promise ? value.then(next) : next(value);
 }
 
 /** The API key that a request has in `X-API-Key` or as a bearer token, RFC 6750; null if it has none. */

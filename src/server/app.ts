@@ -14,6 +14,7 @@ import {
   type MiddlewareDependencies,
   type Route,
   sentKey,
+  whenDone,
 } from "../http/middleware.ts";
 import { prefers, type RequestInfo } from "../http/request.ts";
 import { respond, respondError, respondZipped } from "../http/respond.ts";
@@ -70,11 +71,12 @@ export function createApp(dependencies: AppDependencies): App {
   const { answered, explain } = createAccessLog(log, config.logClients, onAnswered);
   const admit = createMiddleware(dependencies);
   const app = new Hono<Env>();
-  const serve = (route: Route, handler: Handler) => async (context: Context<Env>) => {
-    const preflight = await admit(route, context);
-    const info = context.get("info");
-    return answered(info, preflight ?? (await handler(info, context)));
-  };
+  const serve = (route: Route, handler: Handler) => (context: Context<Env>) =>
+    whenDone(admit(route, context), (preflight) => {
+      const info = context.get("info");
+      const response = preflight ?? handler(info, context);
+      return whenDone(response, (response) => answered(info, response));
+    });
   const add = (route: Route, handler: Handler) =>
     app.on("ALL", [...route.patterns], serve(route, handler));
   const missing: Handler = (_, { req: { method, path } }) => {
@@ -143,7 +145,7 @@ function handlerOf(
 ): Handler {
   const { keyring, shared, config } = services;
   const subject = Object.keys(parameters).find((name) => parameters[name]?.in === "path");
-  return async (info, context) => {
+  return (info, context) => {
     const { request, caller, key } = info;
     const isKeyed = needsKey && caller.needsKey;
     if (isKeyed && shared?.keys.areOutdated()) throw new ApiError("KEYS_UNAVAILABLE", {});
@@ -167,11 +169,12 @@ function handlerOf(
         JSON.stringify(await perform({ ...call, signal, onEvent }));
       return streamEvents(info, run, explain);
     }
-    const body = await perform(call);
-    if (typeof body === "string") return respondZipped(info, body);
-    return wantsEvents
-      ? respond(info, null, 200, { ...EVENT_STREAM_HEADERS, "Transfer-Encoding": "chunked" })
-      : respond(info, JSON.stringify(body));
+    return whenDone(perform(call), (body) => {
+      if (typeof body === "string") return respondZipped(info, body);
+      return wantsEvents
+        ? respond(info, null, 200, { ...EVENT_STREAM_HEADERS, "Transfer-Encoding": "chunked" })
+        : respond(info, JSON.stringify(body));
+    });
   };
 }
 
