@@ -112,9 +112,6 @@ export async function changeSharedKeys(
   }
 }
 
-/** See `createSharedKeys`. */
-export type SharedKeys = ReturnType<typeof createSharedKeys>;
-
 /**
  * Keeps a keyring, and its copy on disk, as Valkey has the keys.
  *

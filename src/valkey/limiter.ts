@@ -35,9 +35,6 @@ function isAnswer(reply: unknown): boolean {
   );
 }
 
-/** See `createSharedLimiter`. */
-export type SharedLimiter = ReturnType<typeof createSharedLimiter>;
-
 /**
  * The rate limits that several instances count together in Valkey, by one call for each request; see `take.lua`.
  *
