@@ -196,9 +196,9 @@ const sentError = once(() => {
 type SentError = z.output<ReturnType<typeof sentError>>;
 
 /** The error in the document that a service sends for one. */
-function failure(document: unknown, what: string): ApiAnswer {
+function failure(document: unknown, answer: string): ApiAnswer {
   const { data } = z.object({ error: sentError() }).safeParse(document);
-  if (!data) throw new ServerError(`answers ${what}, and not as sixscope does; see --server`);
+  if (!data) throw new ServerError(`answers ${answer}, and not as sixscope does; see --server`);
   const error = knownError(data.error);
   return { json: JSON.stringify({ error }), error };
 }
