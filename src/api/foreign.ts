@@ -1,54 +1,35 @@
 import type { z } from "zod";
 import { attempt } from "../util/errors.ts";
-import { quote } from "../util/text.ts";
 
 /** Brackets and commas of a document: each value takes more memory than its text. */
 const MAX_VALUES = 200_000;
 
-/** A document from outside that is not taken; the message goes on from "sent". */
-export class ForeignError extends Error {
-  override readonly name = "ForeignError";
-  /** Where it is not as described; undefined if it is beyond a bound. */
-  readonly path: string | undefined;
-
-  constructor(message: string, path?: string) {
-    super(message);
-    this.path = path;
-  }
-}
-
 /**
- * The value of a JSON text from an agent, a service, a link or a file; undefined if it is none.
+ * The value of a JSON text from an agent, a service, a link or a file; undefined if it is none, or beyond a bound.
  *
  * @param revive as for `JSON.parse`
- * @throws ForeignError if it is beyond a bound
  */
 export function parseForeign(
   source: string | Uint8Array,
   maxBytes: number,
   revive?: (key: string, value: unknown) => unknown,
 ): unknown {
-  if (source.length > maxBytes) throw new ForeignError(`more than ${maxBytes} bytes`);
+  if (source.length > maxBytes) return undefined;
   const text = typeof source === "string" ? source : new TextDecoder().decode(source);
-  if (text.split(/[,{[]/, MAX_VALUES + 2).length > MAX_VALUES + 1) {
-    throw new ForeignError(`more than ${MAX_VALUES} values`);
-  }
+  if (text.split(/[,{[]/, MAX_VALUES + 2).length > MAX_VALUES + 1) return undefined;
   return attempt(() => JSON.parse(text, revive));
 }
 
 /**
- * The value as a schema describes it. Fields that only a newer version has are removed from it first.
- *
- * @throws ForeignError if it is not as described
+ * Where a value from outside is not as a schema describes it; undefined if it is. The fields that only a newer
+ * version has are removed from it.
  */
-export function shapeForeign<T>(schema: z.ZodType<T>, value: unknown): T {
-  const { success, data, error } = schema.safeParse(value);
-  if (success) return data;
+export function mismatchOf(schema: z.ZodType, value: unknown): string | undefined {
+  const { success, error } = schema.safeParse(value);
+  if (success) return undefined;
   removeUnknown(value, error.issues);
-  const again = schema.safeParse(value);
-  if (again.success) return again.data;
-  const path = again.error.issues[0]?.path.join(".") || "its top";
-  throw new ForeignError(`what this version does not understand, at ${quote(path)}`, path);
+  const [issue] = schema.safeParse(value).error?.issues ?? [];
+  return issue && (issue.path.join(".") || "its top");
 }
 
 /** Removes the fields that a schema does not have; in a union, those that the nearest member does not have. */

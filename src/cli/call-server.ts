@@ -2,13 +2,13 @@ import { InvalidArgumentError } from "commander";
 import { z } from "zod";
 import { BASE_PATH, FROM } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
-import { ForeignError, parseForeign, shapeForeign } from "../api/foreign.ts";
+import { mismatchOf, parseForeign } from "../api/foreign.ts";
 import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
 import type { Question } from "../tools/services.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
-import { printable } from "../util/text.ts";
+import { printable, quote } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 
 /** Bounds on an answer of a service. */
@@ -78,24 +78,19 @@ export function callServer(
       if (!ok || !headers.get("content-type")?.startsWith("text/event-stream")) {
         const document = parse((await Array.fromAsync(texts)).join(""));
         if (!ok) return inWords(failure(document, `status ${status}`));
-        return answer(question, shapeForeign(result(), document) as About);
+        return answer(question, shaped(result(), document));
       }
       for await (const { event, data } of readEvents(texts)) {
-        if (event === "result")
-          return answer(question, shapeForeign(result(), parse(data)) as About);
+        if (event === "result") return answer(question, shaped(result(), parse(data)));
         if (event === "error") return inWords(failure(parse(data), "an error"));
         const schema = events.get(event);
-        if (schema) onEvent(event, shapeForeign(schema, parse(data)) as object);
+        if (schema) onEvent(event, shaped(schema, parse(data)));
       }
       throw new ServerError("ended the stream before the result; ask again");
     } catch (error) {
       if (signal.aborted) throw error;
       const { origin } = url;
       if (error instanceof ServerError) throw new Error(`${origin} ${error.message}`);
-      if (error instanceof ForeignError) {
-        const advice = error.path ? "use the same version here and there" : "see --server";
-        throw new Error(`${origin} sent ${error.message}; ${advice}`);
-      }
       const why = late.signal.reason ?? errorCode(error) ?? printable(reasonOf(error));
       const advice = "check the URL, and whether sixscope runs there";
       throw new Error(`cannot get an answer from ${origin}: ${why}; ${advice}`, { cause: error });
@@ -148,6 +143,16 @@ async function* textsOf(response: Response, maxBytes: number, onBytes: () => voi
   }
 }
 
+/** A value as a schema describes it, without the fields that only a newer version has. */
+function shaped(schema: z.ZodType, value: unknown): About {
+  const where = mismatchOf(schema, value);
+  if (where === undefined) return value as About;
+  const advice = "use the same version here and there";
+  throw new ServerError(
+    `sent what this version does not understand, at ${quote(where)}; ${advice}`,
+  );
+}
+
 /** The parts of results that say what they are about. */
 interface About extends Record<string, unknown> {
   readonly details?: { readonly location?: string };
@@ -191,9 +196,9 @@ const sentError = once(() => {
 type SentError = z.output<ReturnType<typeof sentError>>;
 
 /** The error in the document that a service sends for one. */
-function failure(document: unknown, what: string): ApiAnswer {
+function failure(document: unknown, answer: string): ApiAnswer {
   const { data } = z.object({ error: sentError() }).safeParse(document);
-  if (!data) throw new ServerError(`answers ${what}, and not as sixscope does; see --server`);
+  if (!data) throw new ServerError(`answers ${answer}, and not as sixscope does; see --server`);
   const error = knownError(data.error);
   return { json: JSON.stringify({ error }), error };
 }

@@ -172,8 +172,10 @@ async function measureAtSeveral(
         (result) => ({ location, result }),
         (error) => ({ location, error: apiErrorOf(error).body.error }),
       );
-      const { result, error } = { result: undefined, error: undefined, ...entry };
-      details.summary[at] = summaryRow(location, result, error?.code);
+      details.summary[at] =
+        "error" in entry
+          ? summaryRow(location, {}, entry.error.code)
+          : summaryRow(location, entry.result);
       call.onEvent?.("location", entry);
       tellSummary();
       return entry;

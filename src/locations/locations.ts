@@ -27,12 +27,6 @@ const OUTCOMES = [
 /** See `createLocations`. */
 export type Locations = ReturnType<typeof createLocations>;
 
-/** The part of the settings that is about locations. */
-type Settings = Pick<
-  Config,
-  "location" | "locationTags" | "locationsExpected" | "nats" | "targets"
->;
-
 /**
  * The location of this process, and those of the agents that it can ask over NATS.
  *
@@ -40,7 +34,7 @@ type Settings = Pick<
  * @param endpoints those that other instances can ask this process for, if it has a location
  */
 export function createLocations(
-  { location: own, locationTags, locationsExpected, nats, targets }: Settings,
+  { location: own, locationTags, locationsExpected, nats, targets }: Config,
   asks: boolean,
   endpoints: readonly Endpoint[],
   services: Services,

@@ -162,11 +162,7 @@ describe("refused", () => {
       traced,
     ],
     ["deep nesting", result(`${"[".repeat(9_000)}${"]".repeat(9_000)}`), wrongShape],
-    [
-      "too many values",
-      result(`{"results":[${"{},".repeat(200_000)}{}]}`),
-      /more than 200000 values; see --server/,
-    ],
+    ["too many values", result(`{"results":[${"{},".repeat(200_000)}{}]}`), wrongShape],
     ["another target", result({ ...PING, target: "other.example" }), otherQuestion],
     [
       "another name",

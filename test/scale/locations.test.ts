@@ -261,6 +261,16 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect(service.stderr()).not.toContain("target=");
   });
 
+  test("a request for all or a tag waits until the list of a new service is complete", async () => {
+    await using _agent = await startAgent({ ...settings("bud"), SIXSCOPE_LOCATION_TAGS: "new" });
+    await using other = await startService({ ...SETTINGS, SIXSCOPE_NATS_URL: nats.url });
+    await other.says("connected to NATS");
+    const tagged = await ask(other, "/ping/::1?count=1&from=new");
+    expect(tagged.locations?.map(({ location }) => location)).toEqual(["bud"]);
+    expect(await whoIsThere(other)).toEqual(expect.arrayContaining(["bud", "here"]));
+    expect(other.stderr()).not.toContain("agent came");
+  });
+
   test("a location without an agent is known at once, and the others' results stand", async () => {
     expect(await ask(service, "/ping/::1?from=gone")).toMatchObject({
       status: 404,
