@@ -24,7 +24,7 @@ export function Copy(props: { text: () => Text; what?: string; label?: string })
   return (
     <button
       type="button"
-      class={label ? "plain" : "copy"}
+      class={label ? undefined : "copy"}
       aria-label={what && `Copy ${what}`}
       onClick={copy}
     >
@@ -108,7 +108,7 @@ export function Tick({ label, onTick, ...input }: TickProps) {
 export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
   const { ip, hostname } = host;
   return (
-    <span class="who">
+    <span class="who cluster">
       {ip === null && <span class="silence">no reply</span>}
       {hostname !== null && (
         <span class="name">
