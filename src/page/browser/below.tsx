@@ -57,7 +57,7 @@ export function Shell({ path, needsKey }: ShellProps) {
   const command = `curl ${key}'${urlOf(path)}'`;
   return (
     <p class="shell">
-      <code>{command}</code> <Copy text={() => command} what={`curl: ${path}`} />
+      <code>{command}</code> <Copy text={() => command} subject={`curl: ${path}`} />
     </p>
   );
 }

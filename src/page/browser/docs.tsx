@@ -9,7 +9,7 @@ type Operation = Interface["paths"][string]["get"];
 
 /** The interface document for reading. */
 function Docs() {
-  const [document, setDocument] = useState<Interface | null>(null);
+  const [document, setDocument] = useState<Partial<Interface>>({});
   const [state, setState] = useState("Loading the interface document");
   useEffect(() => {
     askInterface().then(setDocument, ({ message }: Error) => setState(message));
@@ -18,7 +18,7 @@ function Docs() {
     // The browser has looked for it before it was there.
     globalThis.document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, [document]);
-  const { info, paths = {}, components }: Partial<Interface> = document ?? {};
+  const { info, paths = {}, components } = document;
   const operations = Object.entries(paths);
   return (
     <>
