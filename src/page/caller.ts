@@ -29,6 +29,7 @@ export function callerOf(
 ) {
   return {
     ip: formatIp(address),
+    label: `Your address (IPv${address.version})`,
     /** Of the service. */
     version: VERSION,
     /** The result of `/validate` for the address; null for IPv4. */
