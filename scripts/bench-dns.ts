@@ -16,9 +16,9 @@ import {
 import { createDnsClient, type QueryOptions } from "../src/dns/client.ts";
 import type { TrustAnchor } from "../src/dns/dnssec/chain.ts";
 import { validate } from "../src/dns/dnssec/validate.ts";
-import { createQuery, createQuestion, decodeMessage } from "../src/dns/message.ts";
-import { decodeName } from "../src/dns/name.ts";
-import { typeName } from "../src/dns/record.ts";
+import { createQuery, createQuestion, decodeMessage } from "../src/dns/message/message.ts";
+import { decodeName } from "../src/dns/message/name.ts";
+import { typeName } from "../src/dns/message/record.ts";
 import { C, loadLibc } from "../src/platform/libc.ts";
 import { AF_INET6, SOCK, SOCKADDR } from "../src/platform/linux.ts";
 import { checkDnssec } from "../src/tools/dns/dnssec.ts";

@@ -6,13 +6,13 @@
  * difference is the way to the agent and back. Then many streams run at once, each with ten events of an
  * agent that does not probe: real ones would share the bound for each /64.
  *
- * With a number, `bun scripts/bench-locations.ts 10000`, it measures the cost of as many agents that do nothing.
+ * With a number, `bun scripts/bench-locations.ts 1000`, it measures the cost of as many agents that do nothing.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "@nats-io/transport-node";
-import { ANNOUNCE_MS, untilAnnouncement } from "../src/locations/directory.ts";
+import { ANNOUNCE_MS } from "../src/locations/directory.ts";
 import { SUBJECTS } from "../src/locations/protocol.ts";
 import { startAgent, startNats } from "../test/lab/nats.ts";
 import { startService } from "../test/lab/service.ts";
@@ -99,38 +99,22 @@ async function streamEvents(): Promise<number> {
   return text.split("event: sample").length - 1;
 }
 
-/** Fake agents that announce themselves and answer roll calls, as real ones do. */
+/** Fake agents that announce themselves, as real ones do. */
 async function measureFleet(agents: number): Promise<void> {
-  const MEASURED_MS = 2 * ANNOUNCE_MS;
+  const MEASURED_MS = 8 * ANNOUNCE_MS;
   const connection = await connect({ servers: [nats.url] });
-  const fleet = Array.from({ length: agents }, (_, at) => ({
-    location: `n${at}`,
-    id: at.toString(16).padStart(8, "0"),
-    tags: [`t${at % 100}`, "eu"],
-  }));
-  const describe = ({ location, id, tags }: (typeof fleet)[number], service?: string) => {
-    const said = { version: "0.1.0", families: [4, 6], since: new Date(0).toISOString(), tags };
-    connection.publish(SUBJECTS.here(location, service), JSON.stringify({ id, said }));
-  };
-  connection.subscribe(SUBJECTS.rollCall, {
-    callback: (_, message) => {
-      for (const each of fleet) describe(each, message.string());
-    },
-  });
-  await connection.flush();
   const before = residentMiB(service.pid, "RssAnon");
   const restCpu = cpuSeconds(service.pid);
-  await Bun.sleep(ANNOUNCE_MS);
-  const atRest = (cpuSeconds(service.pid) - restCpu) / (ANNOUNCE_MS / 1000);
-  // A service that starts now would call the roll; this one hears the agents come.
-  for (const each of fleet) describe(each);
-  await connection.flush();
-  const beats = fleet.map(({ location, id }) => {
-    const beat = () => {
-      connection.publish(SUBJECTS.here(location), JSON.stringify({ id }));
-      timer = setTimeout(beat, untilAnnouncement());
-    };
-    let timer = setTimeout(beat, untilAnnouncement());
+  await Bun.sleep(MEASURED_MS);
+  const atRest = (cpuSeconds(service.pid) - restCpu) / (MEASURED_MS / 1000);
+  const beats = Array.from({ length: agents }, (_, at) => {
+    const subject = SUBJECTS.here(`n${at}`, at.toString(16).padStart(8, "0"));
+    const about = { version: "0.1.0", families: [4, 6], since: new Date(0).toISOString() };
+    const description = JSON.stringify({ ...about, tags: [`t${at % 100}`, "eu"] });
+    let timer = setTimeout(function beat() {
+      connection.publish(subject, description);
+      timer = setTimeout(beat, ANNOUNCE_MS);
+    }, Math.random() * ANNOUNCE_MS);
     return () => clearTimeout(timer);
   });
   const list = async (etag = "") => {
@@ -143,7 +127,7 @@ async function measureFleet(agents: number): Promise<void> {
     const took = `${ms(performance.now() - startMs).trim()} (${cpu})`;
     return { took, length, etag: response.headers.get("etag") ?? "" };
   };
-  await Bun.sleep(5000);
+  await Bun.sleep(2 * ANNOUNCE_MS);
   const first = await list();
   const second = await list();
   const kept = await list(first.etag);

@@ -154,7 +154,7 @@ try {
   const waitedShare = (waitedMs(service.pid) - beforeMs) / (seconds * 1000);
   flood.kill();
   timers.kill();
-  await check(service, idleMiB, Number(await timers.stdout.text()), waitedShare);
+  await check(service, idleMiB, Number(await new Response(timers.stdout).text()), waitedShare);
   const instanceMiB = residentMiB(instance.pid, "VmHWM");
   if (instanceMiB > MAX_MIB) fault(`an instance takes ${instanceMiB} MiB from Valkey`);
   const probes = internet.count();
@@ -324,7 +324,10 @@ async function runCommand(
       // It has ended.
     }
   }, SAMPLE_MS);
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
   await child.exited;
   clearTimeout(timer);
   clearInterval(sampler);

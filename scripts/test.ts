@@ -61,7 +61,7 @@ async function runFile(file: string): Promise<void> {
     stdin: "ignore",
     stdout: "pipe",
   });
-  const output = (await child.stdout.text()).replace(GREETING, "");
+  const output = (await new Response(child.stdout).text()).replace(GREETING, "");
   const status = await child.exited;
   const end = output.search(/^ *\d+ pass$/m);
   const [results, summary] = end < 0 ? [output, ""] : [output.slice(0, end), output.slice(end)];

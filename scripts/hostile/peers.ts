@@ -47,14 +47,19 @@ export async function startHostileAgent(random: Random, servers: string) {
     nats.publish(subject, typeof value === "string" ? value : JSON.stringify(value));
   const announce = () => {
     const since = new Date().toISOString();
-    send(SUBJECTS.here(EVIL_LOCATION), { version: "9", families: [6], since });
+    const description = { version: "9", families: [6], since, tags: [] };
+    send(SUBJECTS.here(EVIL_LOCATION, "00000000"), description);
     for (let count = 0; count < ANNOUNCED / 100; count++) {
       const data = pick<object | string>(random, [
-        { version: "9".repeat(64), families: [4, 6], since },
-        { version: "9", families: [], since: "1970" },
+        { ...description, version: "9".repeat(64) },
+        { ...description, since: "1970" },
         "{",
+        "",
       ]);
-      send(SUBJECTS.here(`evil-${below(random, ANNOUNCED)}`), data);
+      const name = below(random, 2 ** 32)
+        .toString(16)
+        .padStart(8, "0");
+      send(SUBJECTS.here(`evil-${below(random, ANNOUNCED)}`, name), data);
     }
   };
   announce();

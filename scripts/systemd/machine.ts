@@ -120,7 +120,10 @@ export async function boot(
     ],
     { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   );
-  const output = Promise.all([nspawn.stdout.text(), nspawn.stderr.text()]);
+  const output = Promise.all([
+    new Response(nspawn.stdout).text(),
+    new Response(nspawn.stderr).text(),
+  ]);
   const stop = async () => {
     // When the first process ends, the kernel ends all others; nspawn itself would leave them running.
     const init = initOf(nspawn.pid);

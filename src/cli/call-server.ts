@@ -2,10 +2,11 @@ import { InvalidArgumentError } from "commander";
 import { z } from "zod";
 import { BASE_PATH, FROM } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
+import { mismatchOf, parseForeign } from "../api/foreign.ts";
 import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
 import type { Question } from "../tools/services.ts";
-import { attempt, errorCode, reasonOf } from "../util/errors.ts";
+import { errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
 import { printable, quote } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
@@ -20,8 +21,6 @@ const LIMITS = {
   runMs: 310_000,
   /** Of the whole answer; those of the longest mtr are fewer than 8 MB. */
   bytes: 16 * 1024 * 1024,
-  /** Brackets and commas of a document: each value takes more memory than its text. */
-  values: 200_000,
 };
 
 /**
@@ -52,12 +51,12 @@ export function callServer(
     const { response: result, events: named } = question.endpoint;
     const url = urlOf(server, question);
     const late = new AbortController();
-    const { silenceMs, bytes, values, [named ? "runMs" : "queryMs"]: longestMs } = limits;
+    const { silenceMs, bytes, [named ? "runMs" : "queryMs"]: longestMs } = limits;
     const endAfter = (ms: number, why: string) =>
       setTimeout(() => late.abort(`${why} ${ms / 1000} s`), ms);
     const silence = endAfter(silenceMs, "it has sent nothing for");
     const deadline = endAfter(longestMs, "its answer is not complete after");
-    const parse = (json: string) => parseJson(json, values);
+    const parse = (json: string) => parseForeign(json, bytes);
     const inWords = (answer: ApiAnswer) => withoutKey(answer, url.origin, key);
     // A map, because a service may send the name of what every object has.
     const events = new Map(Object.entries(named?.() ?? {}));
@@ -144,40 +143,14 @@ async function* textsOf(response: Response, maxBytes: number, onBytes: () => voi
   }
 }
 
-/** The value of a JSON text; undefined if it is none. */
-function parseJson(json: string, maxValues: number): unknown {
-  if (json.split(/[,{[]/, maxValues + 2).length > maxValues + 1) {
-    throw new ServerError(`sent more than ${maxValues} values; see --server`);
-  }
-  return attempt(() => JSON.parse(json));
-}
-
 /** A value as a schema describes it, without the fields that only a newer version has. */
 function shaped(schema: z.ZodType, value: unknown): About {
-  removeUnknown(value, schema.safeParse(value).error?.issues ?? []);
-  const { data, error } = schema.safeParse(value);
-  if (!error) return data as About;
-  const where = quote(error.issues[0]?.path.join(".") || "its top");
+  const where = mismatchOf(schema, value);
+  if (where === undefined) return value as About;
   const advice = "use the same version here and there";
-  throw new ServerError(`sent what this version does not understand, at ${where}; ${advice}`);
-}
-
-/** Removes the fields that a schema does not have; in a union, those that the nearest member does not have. */
-function removeUnknown(value: unknown, issues: readonly z.core.$ZodIssue[]): void {
-  for (const issue of issues) {
-    const inner = issue.path.reduce((outer, name) => Reflect.get(Object(outer), name), value);
-    if (issue.code === "invalid_union") {
-      const [nearest = []] = issue.errors.toSorted((a, b) => distance(a) - distance(b));
-      removeUnknown(inner, nearest);
-    }
-    if (issue.code !== "unrecognized_keys") continue;
-    for (const key of issue.keys) Reflect.deleteProperty(Object(inner), key);
-  }
-}
-
-/** How many fields a schema does not have; far more if anything else is wrong. */
-function distance(issues: readonly z.core.$ZodIssue[]): number {
-  return issues.reduce((sum, issue) => sum + ("keys" in issue ? issue.keys.length : 1e9), 0);
+  throw new ServerError(
+    `sent what this version does not understand, at ${quote(where)}; ${advice}`,
+  );
 }
 
 /** The parts of results that say what they are about. */
@@ -223,9 +196,9 @@ const sentError = once(() => {
 type SentError = z.output<ReturnType<typeof sentError>>;
 
 /** The error in the document that a service sends for one. */
-function failure(document: unknown, what: string): ApiAnswer {
+function failure(document: unknown, answer: string): ApiAnswer {
   const { data } = z.object({ error: sentError() }).safeParse(document);
-  if (!data) throw new ServerError(`answers ${what}, and not as sixscope does; see --server`);
+  if (!data) throw new ServerError(`answers ${answer}, and not as sixscope does; see --server`);
   const error = knownError(data.error);
   return { json: JSON.stringify({ error }), error };
 }

@@ -3,7 +3,7 @@ import { tryParseIp } from "../addr/ip.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
 import { createDnsClient, MAX_SERVERS } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
-import { RECORD_TYPES } from "../dns/record.ts";
+import { RECORD_TYPES } from "../dns/message/record.ts";
 import { type DnsServer, tryParseDnsServer } from "../dns/server.ts";
 import { configHere } from "./call-here.ts";
 

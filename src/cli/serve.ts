@@ -53,9 +53,8 @@ export async function runServe(
   const { networks, probeSlots } = opened;
   const isAlone = config.nats === null && config.location === null;
   const places = isAlone ? null : await import("../locations/locations.ts");
-  const locations = places?.createLocations(config, !isAgent, log) ?? null;
+  const locations = places?.createLocations(config, !isAgent, ENDPOINTS, opened, log) ?? null;
   const services = { ...opened, locations };
-  locations?.answer(ENDPOINTS, services, log);
   const renewal = config.tls === null ? null : followCertificate(config.tls, log);
   const parts = { ...services, keyring, renewal, shared };
   const manager = serviceManager(environment);

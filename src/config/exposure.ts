@@ -35,10 +35,10 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
     ? `anyone who reaches ${addresses(open)}, also from the Internet,`
     : [...through, ...plain].join(" and ") || "this machine";
   const metrics = "read metrics and probe without a key";
-  const known = keys ? plural(keys, "key") : `keys${keys === 0 ? " (there are none)" : ""}`;
+  const holders = keys ? plural(keys, "key") : `keys${keys === 0 ? " (there are none)" : ""}`;
   const clauses = [
     `${visitors} may look up names`,
-    `holders of ${known} ${probe}`,
+    `holders of ${holders} ${probe}`,
     ...of(keylessFrom, (list) => `so may clients in ${list} without a key`),
     ...(scraped.length > 0 ? [`whoever reaches ${addresses(scraped)} may ${metrics}`] : []),
     ...asked,
@@ -50,9 +50,9 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
     ["SIXSCOPE_TRUSTED_PROXIES", trustedProxies.prefixes, "everyone can pass for any client"],
     ["SIXSCOPE_TARGETS_ALLOW", allowed, "any target is allowed"],
   ] as const;
-  const risks: Risk[] = lists.flatMap(([variable, list, what]) =>
+  const risks: Risk[] = lists.flatMap(([variable, list, consequence]) =>
     of(list.filter(isWide), (wide) => {
-      const text = `${wide} is not a network but the Internet, so ${what}`;
+      const text = `${wide} is not a network but the Internet, so ${consequence}`;
       return { variable, text, advice: "name only your own networks" };
     }),
   );

@@ -197,7 +197,7 @@ type Parse<T> = (text: string) => T;
 
 /** Reads variables and collects their problems, so that one run reports them all. */
 function settingsReader(environment: NodeJS.ProcessEnv, files: readonly EnvironmentFile[]) {
-  const known: string[] = [];
+  const settings: string[] = [];
   const problems: string[] = [];
   for (const { path, unclear } of files) {
     const why = `systemd ignores it, or reads it otherwise; ${LINE_FORM}`;
@@ -217,7 +217,7 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
 
   /** The value of a variable; null if it is not set, or if it is not valid, which is reported. */
   const optional = <T>(name: string, parse: Parse<T>): T | null => {
-    known.push(name);
+    settings.push(name);
     const value = environment[name];
     if (!value) return null;
     try {
@@ -245,10 +245,10 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
   /** Reports variables that are not settings, which is known once all settings are read, and throws. */
   const finish = () => {
     for (const [name, value] of Object.entries(environment)) {
-      if (!beginsLikeOurs(name) || value === undefined || known.includes(name)) continue;
+      if (!beginsLikeOurs(name) || value === undefined || settings.includes(name)) continue;
       const [near] = [1, 2, 3].flatMap((edits) =>
         // With as many edits as letters, any word is near a short one.
-        known
+        settings
           .filter(({ length }) => length >= "SIXSCOPE_".length + 3 * edits)
           .filter((other) => isNear(name.toUpperCase(), other, edits)),
       );

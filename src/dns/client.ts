@@ -2,16 +2,16 @@ import { reverseName } from "../addr/format.ts";
 import type { IpAddress } from "../addr/ip.ts";
 import { tryParseIpv6 } from "../addr/ipv6.ts";
 import { systemClock } from "../util/clock.ts";
-import type { ExchangeContext } from "./exchange.ts";
 import { inquire } from "./inquiry.ts";
-import { createQuestion, type QuestionFlags } from "./message.ts";
-import { withoutFinalDot } from "./name.ts";
+import { createQuestion, type QuestionFlags } from "./message/message.ts";
+import { withoutFinalDot } from "./message/name.ts";
+import type { RecordType } from "./message/record.ts";
 import type { DnsOutcome } from "./outcome.ts";
-import type { RecordType } from "./record.ts";
 import { createSemaphore } from "./semaphore.ts";
 import type { DnsServer } from "./server.ts";
 import { rememberServer } from "./server-history.ts";
-import { systemSockets } from "./sockets.ts";
+import type { ExchangeContext } from "./transport/exchange.ts";
+import { systemSockets } from "./transport/sockets.ts";
 
 /** Servers of one client; a system's resolver configuration has three. */
 export const MAX_SERVERS = 16;

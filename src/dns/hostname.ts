@@ -1,8 +1,8 @@
 import { domainToASCII } from "node:url";
 import { reverseName } from "../addr/format.ts";
 import { type IpAddress, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
-import { canonicalName, DnsFormatError, MAX_LABEL_BYTES, withoutFinalDot } from "./name.ts";
-import type { RecordType } from "./record.ts";
+import { canonicalName, DnsFormatError, MAX_LABEL_BYTES, withoutFinalDot } from "./message/name.ts";
+import type { RecordType } from "./message/record.ts";
 
 /** A name to ask for, or what is wrong with the text. */
 export type ParsedHostname =

@@ -1,11 +1,5 @@
 import type { Clock } from "../util/clock.ts";
-import {
-  type Exchange,
-  type ExchangeContext,
-  type ServerResult,
-  startExchange,
-} from "./exchange.ts";
-import type { Question } from "./message.ts";
+import type { Question } from "./message/message.ts";
 import {
   conclude,
   type DnsOutcome,
@@ -16,7 +10,13 @@ import {
   resolutionOf,
 } from "./outcome.ts";
 import type { Semaphore } from "./semaphore.ts";
-import { inOrder, type RememberedServer } from "./server-history.ts";
+import type { RememberedServer } from "./server-history.ts";
+import {
+  type Exchange,
+  type ExchangeContext,
+  type ServerResult,
+  startExchange,
+} from "./transport/exchange.ts";
 
 /** When attempts begin at the latest while no answer has come, in milliseconds after the question. */
 const ATTEMPT_STARTS_MS: readonly number[] = [0, 1000, 2500];
@@ -43,9 +43,8 @@ interface Terms {
 }
 
 /**
- * Asks one question. Its servers are asked one after the other, a failure leads to the next at once, and
- * earlier attempts go on. If all servers are dead, as far as is known, all are asked at once, and the
- * question ends early if they stay silent.
+ * Asks one question. Its servers are asked one after the other, those that have failed last. A failure leads to
+ * the next at once, and earlier attempts go on.
  *
  * @throws what is not an error of the network
  */
@@ -62,52 +61,31 @@ export function inquire(
   const resolutions: Resolution[] = [];
   /** First the servers that were not asked yet, then those that have not answered yet. */
   let queue: RememberedServer[] = [];
-  /** Milliseconds after the start at which something is due, the last of them the deadline. */
-  let dueMs: readonly number[] = [timeoutMs];
-  let isHopeless = false;
-  let isOver = false;
-  let cancelTimer = () => {};
+  const cancelTimers: (() => void)[] = [];
   let leave = () => {};
 
   const elapsedMs = () => clock.nowMs() - askedMs;
   const abort = () => end({ kind: "aborted" });
-  const areAllDead = () => servers.every(({ isDead }) => isDead);
+  /** Does something some milliseconds after the question, or at once if that is over. */
+  const at = (ms: number, action: () => void) =>
+    cancelTimers.push(clock.after(Math.max(0, ms - elapsedMs()), action));
 
   function start(): void {
-    queue = inOrder(servers);
-    isHopeless = areAllDead();
-    if (isHopeless) {
-      const patienceMs = Math.max(...servers.map((server) => server.patienceMs));
-      dueMs = [Math.min(elapsedMs() + patienceMs, timeoutMs), timeoutMs];
-      for (const _ of servers) begin();
-    } else {
-      dueMs = [...startsMs(servers.length, timeoutMs).slice(1), timeoutMs];
-      begin();
-    }
-    wait();
+    queue = servers.toSorted((a, b) => Number(a.hasFailed) - Number(b.hasFailed));
+    begin();
+    // A question that waited for its permit does not also wait for a silent server.
+    for (const ms of startsMs(servers.length, timeoutMs).slice(1)) at(ms, beginNext);
     for (const server of servers) server.check();
   }
 
-  /** Sets the one timer of the question. A question that waited for its permit does not also wait for a silent server. */
-  function wait(): void {
-    const [nextMs = 0] = dueMs;
-    cancelTimer();
-    cancelTimer = clock.after(Math.max(0, nextMs - elapsedMs()), tick);
+  function beginNext(): void {
+    noteSilence();
+    for (const { server } of attempts) server.check();
+    begin();
   }
 
-  function tick(): void {
-    dueMs = dueMs.slice(1);
-    const isLast = dueMs.length === 0;
-    for (const { server, startMs, result } of attempts) {
-      if (result === null) server.fail(startMs, isLast || isHopeless);
-    }
-    if (isLast || (isHopeless && areAllDead())) {
-      end(null);
-      return;
-    }
-    for (const { server } of attempts) server.check();
-    if (!isHopeless) begin();
-    wait();
+  function noteSilence(): void {
+    for (const { server, startMs, result } of attempts) if (result === null) server.fail(startMs);
   }
 
   function begin(): void {
@@ -129,8 +107,7 @@ export function inquire(
   function receive(attempt: RunningAttempt, result: ServerResult): void {
     const { server, startMs } = attempt;
     if (result.kind !== "unreachable") server.succeed(startMs);
-    else if (!isShortage(result.code)) server.fail(startMs, true);
-    if (isOver) return;
+    else if (!isShortage(result.code)) server.fail(startMs);
     const isAnswered = keep(attempt, result);
     queue = queue.filter((other) => other !== server);
     if (!isAnswered && attempts.length < servers.length) begin();
@@ -148,7 +125,6 @@ export function inquire(
 
   /** @param resolution null for the best of what has come */
   function end(resolution: Resolution | null): void {
-    if (isOver) return;
     const isTimeout = stop();
     const { name, type, class: asked } = question;
     resolve({
@@ -161,15 +137,13 @@ export function inquire(
 
   /** Ends all attempts and returns true if some have not got a response. */
   function stop(): boolean {
-    isOver = true;
-    cancelTimer();
+    for (const cancel of cancelTimers) cancel();
     signal?.removeEventListener("abort", abort);
     let isSilent = false;
     for (const attempt of attempts) {
       if (attempt.result !== null) continue;
-      const { server, exchange, startMs } = attempt;
-      const { fallback } = exchange;
-      server.leave(exchange, startMs);
+      const { fallback } = attempt.exchange;
+      attempt.exchange.stop();
       if (fallback === null) isSilent = true;
       else keep(attempt, fallback);
     }
@@ -181,8 +155,11 @@ export function inquire(
     abort();
   } else {
     signal?.addEventListener("abort", abort);
+    at(timeoutMs, () => {
+      noteSilence();
+      end(null);
+    });
     leave = permits.acquire(start, client);
-    if (attempts.length === 0) wait();
   }
   return promise;
 }

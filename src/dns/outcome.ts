@@ -1,9 +1,9 @@
-import type { ExtendedError } from "./codes.ts";
-import type { ServerResult } from "./exchange.ts";
-import { FLAG, type Question } from "./message.ts";
-import type { DnsRecord, ResourceRecord } from "./record.ts";
-import { interpret } from "./response.ts";
-import type { Transport } from "./transport.ts";
+import type { ExtendedError } from "./message/codes.ts";
+import { FLAG, type Question } from "./message/message.ts";
+import type { DnsRecord, ResourceRecord } from "./message/record.ts";
+import { interpret } from "./message/response.ts";
+import type { ServerResult } from "./transport/exchange.ts";
+import type { Transport } from "./transport/transport.ts";
 
 /**
  * Characters in the values of one answer: every byte of the largest message as `\DDD`. Only compressed

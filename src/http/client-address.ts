@@ -68,10 +68,10 @@ export function isFromOtherSite(
 ): boolean {
   const origin = headers.get("origin");
   const { protocol, host } = new URL(url);
-  const said = (name: string) =>
+  const forwarded = (name: string) =>
     viaTrustedProxy ? headers.get(name)?.split(",")[0]?.trim() : undefined;
-  const scheme = said("x-forwarded-proto") ?? protocol.slice(0, -1);
-  const own = URL.parse(`${scheme}://${said("x-forwarded-host") ?? host}`);
+  const scheme = forwarded("x-forwarded-proto") ?? protocol.slice(0, -1);
+  const own = URL.parse(`${scheme}://${forwarded("x-forwarded-host") ?? host}`);
   return isCrossSite(headers) || (origin !== null && origin !== own?.origin);
 }
 

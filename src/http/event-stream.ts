@@ -87,9 +87,9 @@ export async function streamEvents(
     } catch (error) {
       if (!isBegun) throw error;
       if (!isStalled) {
-        const known = explain(error as Error, info);
-        status = known.status;
-        tell("error", JSON.stringify(known.body));
+        const explained = explain(error as Error, info);
+        status = explained.status;
+        tell("error", JSON.stringify(explained.body));
       }
     }
     isOver = true;

@@ -1,14 +1,15 @@
+import type { Context } from "hono";
 import { formatIp } from "../addr/ip.ts";
 import { ApiError } from "../api/errors.ts";
 import { STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
 import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
-import { createRateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
+import { RateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
 import type { Log } from "../util/log.ts";
-import type { SharedKeys } from "../valkey/keys.ts";
-import type { SharedLimiter } from "../valkey/limiter.ts";
-import { type Caller, type Connection, identifyCaller } from "./client-address.ts";
+import type { Shared } from "../valkey/shared.ts";
+import { type Connection, identifyCaller } from "./client-address.ts";
 import type { RequestInfo } from "./request.ts";
+import { PREFLIGHT_HEADERS, respond } from "./respond.ts";
 
 /**
  * The share of responses without cost to the client that close the connection, chosen at random: a page
@@ -32,18 +33,20 @@ export interface Bindings {
   readonly draining: boolean;
 }
 
-/** What is known of a request by its path. */
-export interface Traits extends Pick<RequestInfo, "route" | "isPage"> {
-  /** How many requests it counts as. */
-  readonly price: number;
+/** The types of a request's context. */
+export interface Env {
+  readonly Bindings: Bindings;
+  readonly Variables: { info: RequestInfo };
 }
 
-/** The parts that instances share through Valkey. */
-export interface Shared {
-  readonly rateLimiter: SharedLimiter;
-  readonly keys: Pick<SharedKeys, "areOutdated">;
-  /** The answer of `/readyz` while the service is ready. */
-  readiness(): string;
+/** What the middleware needs to know of a path. */
+export interface Route {
+  /** The patterns of all spellings of the path, the main one first; none if it does not exist. */
+  readonly patterns: readonly string[];
+  /** How many requests one counts as; without this, one. */
+  price?(context: Context<Env>): number;
+  /** True for a request for the page, whose errors are pages and whose limit is its own. */
+  isPage?(accept: string | null): boolean;
 }
 
 export interface MiddlewareDependencies {
@@ -51,25 +54,27 @@ export interface MiddlewareDependencies {
   readonly keyring: Pick<Keyring, "find">;
   readonly log: Log;
   /** Absent for an instance that is alone. */
-  readonly shared?: Shared | null;
+  readonly shared?: Pick<Shared, "rateLimiter" | "keys" | "readiness"> | null;
 }
 
 /**
- * Makes the function that identifies and counts each request. It returns what is known of the request,
- * whether it is a preflight, and why it is refused: plain HTTP, over the rate limit, or no valid Host.
+ * Makes the middleware, which identifies and counts each request. It returns the response to a preflight, null for
+ * a request that may be handled, and throws the ApiError of one that is refused: plain HTTP, over the rate limit, no
+ * valid Host, or an unknown method.
  */
 export function createMiddleware({ config, keyring, log, shared }: MiddlewareDependencies) {
   const { rate } = config;
-  const rateLimiter = shared?.rateLimiter ?? createRateLimiter(rate);
-  const pageLimiter = createRateLimiter(PAGE_RATE);
+  const rateLimiter = shared?.rateLimiter ?? new RateLimiter(rate);
+  const pageLimiter = new RateLimiter(PAGE_RATE);
   let hasWarned = false;
 
-  return (
-    request: Request,
-    { connection, allowSeconds, draining }: Bindings,
-    { route, isPage, price }: Traits,
-  ) => {
+  return (path: Route, context: Context<Env>) => {
+    const startMs = performance.now();
+    const request = context.req.raw;
     const sent = request.headers;
+    const { connection, allowSeconds, draining } = context.env;
+    const isPage = path.isPage?.(sent.get("accept")) ?? false;
+    const price = path.price?.(context) ?? 1;
     const caller = identifyCaller(connection, sent, config);
     const { address, secure } = caller;
     if (caller.untrustedForwarding && !hasWarned) {
@@ -102,15 +107,17 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
       const isFree = !secure || !state.allowed || isPreflight;
       if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
       if (connection.encrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
-      const info: RequestInfo = { request, id, caller, key, headers, allowSeconds, isPage, route };
-      const isAnswered = secure && isPreflight;
-      const refusal = isAnswered ? null : refusalOf(request, connection, caller, state, price);
-      return { info, isPreflight: isAnswered, refusal };
+      const route = path.patterns[0] ?? null;
+      const info = { request, startMs, id, caller, key, headers, allowSeconds, isPage, route };
+      context.set("info", info);
+      if (secure && isPreflight) return respond(info, null, 204, PREFLIGHT_HEADERS);
+      refuse(info, connection, state, price);
+      return null;
     });
   };
 }
 
-/** Like `then`, but without a promise where the value is known. */
+/** Like `then`, but without a promise where the value is there, because Bun answers those requests faster. */
 export function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>) {
   return value instanceof Promise ? value.then(next) : next(value);
 }
@@ -123,35 +130,40 @@ export function sentKey(headers: Headers): string | null {
   return authorization === null ? null : (/^Bearer +(.+)$/i.exec(authorization)?.[1] ?? null);
 }
 
-function refusalOf(
-  request: Request,
+/** @throws ApiError if the request must not be handled */
+function refuse(
+  { request, caller, route }: RequestInfo,
   connection: Connection,
-  { secure, untrustedForwarding }: Caller,
-  state: RateLimitState,
+  { allowed, limit, remaining, retryAfterSeconds }: RateLimitState,
   price: number,
-): ApiError | null {
-  if (!secure) {
+): void {
+  if (!caller.secure) {
     const proxy = connection.peer ?? "unix";
-    return new ApiError("HTTPS_REQUIRED", {}, untrustedForwarding ? proxy : undefined);
+    throw new ApiError("HTTPS_REQUIRED", {}, caller.untrustedForwarding ? proxy : undefined);
   }
-  const { allowed, limit, remaining, retryAfterSeconds } = state;
+  const windowSeconds = WINDOW_SECONDS;
+  if (!allowed && price > limit) {
+    const details = { parameter: "query", value: request.url.replace(/^[^?]*/, "") };
+    const dear = `counts as ${price}, and the limit is ${limit} in ${windowSeconds} seconds; ask for less at once, or with a key of a higher limit`;
+    throw new ApiError("INVALID_PARAMETER", details, dear);
+  }
   if (!allowed) {
-    const windowSeconds = WINDOW_SECONDS;
-    if (price > limit) {
-      const details = { parameter: "query", value: request.url.replace(/^[^?]*/, "") };
-      const dear = `counts as ${price}, and the limit is ${limit} in ${windowSeconds} seconds; ask for less at once, or with a key of a higher limit`;
-      return new ApiError("INVALID_PARAMETER", details, dear);
-    }
     const left = `has ${remaining} left, and this request counts as ${price}`;
     const details = { limit, windowSeconds, retryAfterSeconds };
-    return new ApiError("RATE_LIMITED", details, remaining > 0 ? left : undefined);
+    throw new ApiError("RATE_LIMITED", details, remaining > 0 ? left : undefined);
   }
-  const host = request.headers.get("host");
+  const { url, method, headers } = request;
+  const host = headers.get("host");
   // Without a usable Host the URL is relative, and its path cannot be trusted. Two are joined by a comma.
-  if (!request.url.startsWith("/") && !host?.includes(",")) return null;
-  return new ApiError(
-    "INVALID_PARAMETER",
-    { parameter: "Host", value: host },
-    "send the service's host name and port in one header Host",
-  );
+  if (url.startsWith("/") || host?.includes(",")) {
+    throw new ApiError(
+      "INVALID_PARAMETER",
+      { parameter: "Host", value: host },
+      "send the service's host name and port in one header Host",
+    );
+  }
+  if (route !== null && method !== "GET" && method !== "HEAD") {
+    const path = new URL(url).pathname;
+    throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
+  }
 }

@@ -6,6 +6,8 @@ import type { Caller } from "./client-address.ts";
 /** A request before it is routed. */
 export interface RequestInfo {
   readonly request: Request;
+  /** When it came, by `performance.now()`. */
+  readonly startMs: number;
   readonly id: string;
   readonly caller: Caller;
   /** The valid API key of the request, or null. */

@@ -24,24 +24,23 @@ export function respond(
   status = 200,
   extra?: Readonly<Record<string, string>>,
 ): Response {
-  const response = new Response(body, { status, headers: CONSTANT });
-  for (const name in headers) response.headers.set(name, headers[name] as string);
-  for (const name in extra) response.headers.set(name, extra[name] as string);
+  // Bun takes generators, which the browsers' types of the page do not know.
+  const response = new Response(body as BodyInit | null, { status, headers: CONSTANT });
+  const all = response.headers;
+  for (const name in headers) all.set(name, headers[name] as string);
+  for (const name in extra) all.set(name, extra[name] as string);
   // Hono drops the body, by which Bun would know the length.
   if (request.method === "HEAD" && (typeof body === "string" || body instanceof Uint8Array)) {
-    response.headers.set("Content-Length", String(Buffer.byteLength(body)));
+    all.set("Content-Length", String(Buffer.byteLength(body)));
   }
   return response;
 }
 
-/** Paths whose text is kept compressed: the files of the page, and a few more, whose text changes now and then. */
+/** Texts that are kept compressed: the files of the page, and a few more, which change now and then. */
 const MAX_ZIPPED = 32;
 
-/** Characters of a text that are compressed fast: that of 10,000 locations has two million. */
-const FAST_ABOVE = 512 * 1024;
-
-/** The last text of each path. */
-const zipped = new Map<string, { text: string; etag: string; gzip?: Uint8Array<ArrayBuffer> }>();
+/** By ETag. */
+const zipped = new Map<string, Uint8Array<ArrayBuffer>>();
 
 /**
  * Like `respond`, for a text that seldom changes: compressed once, and sent so to clients that accept it; those
@@ -52,20 +51,15 @@ export function respondZipped(
   text: string,
   extra?: Readonly<Record<string, string>>,
 ): Response {
-  const { headers, url } = info.request;
-  const { pathname } = new URL(url);
-  let kept = zipped.get(pathname);
-  if (kept?.text !== text) {
-    if (zipped.size >= MAX_ZIPPED) zipped.clear();
-    kept = { text, etag: `W/"${Bun.hash(text).toString(36)}"` };
-    zipped.set(pathname, kept);
-  }
-  const about = { ...extra, Vary: "Accept-Encoding", ETag: kept.etag };
-  if (headers.get("if-none-match") === kept.etag) return respond(info, null, 304, about);
+  const { headers } = info.request;
+  const etag = `W/"${Bun.hash(text).toString(36)}"`;
+  const about = { ...extra, Vary: "Accept-Encoding", ETag: etag };
+  if (headers.get("if-none-match") === etag) return respond(info, null, 304, about);
   if (!/\bgzip\b/.test(headers.get("accept-encoding") ?? ""))
     return respond(info, text, 200, about);
-  kept.gzip ??= Bun.gzipSync(text, { level: text.length > FAST_ABOVE ? 1 : 9 });
-  return respond(info, kept.gzip, 200, { ...about, "Content-Encoding": "gzip" });
+  if (zipped.size >= MAX_ZIPPED && !zipped.has(etag)) zipped.clear();
+  const gzip = zipped.getOrInsertComputed(etag, () => Bun.gzipSync(text, { level: 9 }));
+  return respond(info, gzip, 200, { ...about, "Content-Encoding": "gzip" });
 }
 
 /** Responds with an error, and the headers that the catalogue documents for it; as JSON unless it is a page for people. */

@@ -2,7 +2,7 @@ import { lstatSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { readRegularFile, readRegularPieces } from "../platform/regular-file.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
@@ -29,13 +29,6 @@ const keyRecordSchema = () =>
 const keyFileSchema = () =>
   z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema()) });
 
-/** The beginning of a keys file as `writeKeyFile` writes it, and the end of each record but the last. */
-const START = '{"version":1,"keys":[';
-const NEXT = "},";
-
-/** Keys that are written at once, which takes a millisecond. */
-const PIECE = 200;
-
 /** The row of the keys file for one key, without the key itself. */
 export type KeyRecord = Readonly<z.infer<ReturnType<typeof keyRecordSchema>>>;
 
@@ -61,42 +54,14 @@ export function isActive({ revoked, expires }: KeyRecord, nowMs: number): boolea
  */
 export function readKeyFile(path: string): readonly KeyRecord[] {
   try {
-    return parseKeys(readRegularFile(path), sourceOf(path));
+    return parseKeys(readRegularFile(path), `the keys file ${path}`);
   } catch (error) {
-    return noneIfMissing(path, error);
+    if (errorCode(error) === "ENOENT") return [];
+    if (error instanceof KeyFileError) throw error;
+    const user = ownName();
+    const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: chown ${user}: ${path}`;
+    throw accessError("read", path, error, advice);
   }
-}
-
-/** As `readKeyFile`, in pieces that take some milliseconds each; a file in another form is one piece. */
-export async function* readKeyPieces(path: string): AsyncGenerator<readonly KeyRecord[]> {
-  /** The rest that is not parsed yet, as a keys file. */
-  let text = "";
-  let isOurs = false;
-  try {
-    for await (const more of readRegularPieces(path)) {
-      isOurs ||= text === "" && more.startsWith(START);
-      text += more;
-      // A record has no braces inside.
-      const end = isOurs ? text.lastIndexOf(NEXT) : -1;
-      if (end < 0) continue;
-      yield parseKeys(`${text.slice(0, end)}}]}`, sourceOf(path));
-      text = START + text.slice(end + NEXT.length);
-    }
-    yield parseKeys(text, sourceOf(path));
-  } catch (error) {
-    yield noneIfMissing(path, error);
-  }
-}
-
-const sourceOf = (path: string) => `the keys file ${path}`;
-
-/** No keys for a file that does not exist; else throws the error. */
-function noneIfMissing(path: string, error: unknown): readonly KeyRecord[] {
-  if (errorCode(error) === "ENOENT") return [];
-  if (error instanceof KeyFileError) throw error;
-  const user = ownName();
-  const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: chown ${user}: ${path}`;
-  throw accessError("read", path, error, advice);
 }
 
 /**
@@ -106,7 +71,7 @@ function noneIfMissing(path: string, error: unknown): readonly KeyRecord[] {
  * @throws KeyFileError if one cannot be parsed
  */
 export const parseRecords = (texts: readonly string[], source: string) =>
-  parseKeys(`${START}${texts.join()}]}`, source);
+  parseKeys(`{"version":1,"keys":[${texts.join()}]}`, source);
 
 function parseKeys(text: string, source: string): readonly KeyRecord[] {
   try {
@@ -118,8 +83,7 @@ function parseKeys(text: string, source: string): readonly KeyRecord[] {
 }
 
 /**
- * Replaces a keys file in one step, so that a reader sees the old file or the new one, never a part; it
- * does not block for long.
+ * Replaces a keys file in one step, so that a reader sees the old file or the new one, never a part.
  *
  * A new file gets mode 0600; an existing file keeps its mode and owner. A symbolic link is replaced,
  * not followed.
@@ -132,12 +96,8 @@ export async function writeKeyFile(path: string, keys: readonly KeyRecord[]): Pr
     const existing = lstatSync(path, { throwIfNoEntry: false });
     const file = await open(temporary, "wx", 0o600);
     try {
-      await file.write(START);
-      for (let at = 0; at < keys.length; at += PIECE) {
-        const rows = keys.slice(at, at + PIECE).map((key) => `\n${JSON.stringify(key)}`);
-        await file.write((at > 0 ? "," : "") + rows.join());
-      }
-      await file.write("\n]}\n");
+      const rows = keys.map((key) => `\n${JSON.stringify(key)}`);
+      await file.writeFile(`{"version":1,"keys":[${rows.join()}\n]}\n`);
       if (existing?.isFile()) {
         await file.chmod(existing.mode & PERMISSIONS);
         await file.chown(existing.uid, existing.gid);

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { followFiles } from "../platform/followed-files.ts";
 import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
-import { isActive, KeyFileError, type KeyRecord, readKeyPieces } from "./key-file.ts";
+import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
 
 /** How often the keys of running requests are checked, in milliseconds. */
 const CHECK_MS = 200;
@@ -23,7 +23,6 @@ export type Keyring = Awaited<ReturnType<typeof createKeyring>>;
 export async function createKeyring(path: string, log: Log) {
   let keys: KeysByHash = new Map();
   let isUsable = false;
-  let reading = 0;
   const activeCount = (nowMs = Date.now()) =>
     keys.values().reduce((count, key) => count + Number(isActive(key, nowMs)), 0);
   const findHash = (sha256: string, nowMs: number): KeyRecord | null => {
@@ -35,33 +34,22 @@ export async function createKeyring(path: string, log: Log) {
     keys = next;
     isUsable = true;
   };
-  /** Reads the keys without blocking for long, and uses them once all are read. */
-  const readPieces = async () => {
-    const own = ++reading;
-    const next = new Map<string, KeyRecord>();
-    for await (const piece of readKeyPieces(path)) {
-      for (const key of piece) next.set(key.sha256, key);
-      await new Promise(setImmediate);
-      // The file has changed again.
-      if (own !== reading) return false;
-    }
-    const active = [...keys.values()].filter((key) => isActive(key, Date.now()));
-    const lost = active.flatMap(({ name, sha256 }) => (next.has(sha256) ? [] : name));
-    const more = lost.length > MAX_NAMES ? `, and ${lost.length - MAX_NAMES} more` : "";
-    const names = lost.slice(0, MAX_NAMES).join(", ") + more;
-    if (lost.length > 0)
-      log.warn("keys are no longer in the keys file, and are rejected", { names });
-    replace(next);
-    return true;
-  };
   const { read, ...file } = followFiles([path], log, {
-    async read() {
+    read() {
       if (keys.size > 0 && !existsSync(path)) {
         throw new KeyFileError(
           `the keys file ${path} has vanished; sixscope keys add writes it again`,
         );
       }
-      return await readPieces();
+      const next = new Map(readKeyFile(path).map((key) => [key.sha256, key]));
+      const active = [...keys.values()].filter((key) => isActive(key, Date.now()));
+      const lost = active.flatMap(({ name, sha256 }) => (next.has(sha256) ? [] : name));
+      const more = lost.length > MAX_NAMES ? `, and ${lost.length - MAX_NAMES} more` : "";
+      const names = lost.slice(0, MAX_NAMES).join(", ") + more;
+      if (lost.length > 0)
+        log.warn("keys are no longer in the keys file, and are rejected", { names });
+      replace(next);
+      return true;
     },
     onRenewed: () => log.info("keys file read again", { file: path, active: activeCount() }),
     fallback: () =>

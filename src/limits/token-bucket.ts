@@ -7,7 +7,7 @@ export const WINDOW_SECONDS = 60;
 const MAX_BUCKETS = 65_536;
 
 /** The parts of the table that the clients of an IPv6 /32 or IPv4 /16, and those of an IPv6 /48, can take. */
-const NETWORK_PARTS = { wide: 1 / 8, site: 1 / 32 } as const;
+const NETWORK_PARTS: readonly number[] = [1 / 8, 1 / 32];
 
 /** The part of the table for buckets that new clients share while there is no room for them. */
 const SHARED_PART = 1 / 64;
@@ -32,7 +32,7 @@ export interface Rates {
 }
 
 /** A limit of a client: requests per window, and the name of the bucket that counts them. */
-export interface Quota {
+interface Quota {
   readonly name: string;
   readonly limit: number;
   /** The networks that contain the client, the widest first; none for a key, because only the operator makes keys. */
@@ -43,18 +43,19 @@ export interface Quota {
 export interface Bucket {
   readonly name: string;
   readonly networks: readonly string[];
-  used: number;
+  /** Tokens that this instance granted, without those that Valkey has counted. */
+  granted: number;
+  /** Tokens that Valkey had counted at its last answer; 0 for an instance that is alone. */
+  counted: number;
   /** The Unix second in which the window ends. */
   endSeconds: number;
-  /** The next three only with Valkey: tokens that were granted without an answer, which it does not count yet. */
-  uncounted: number;
-  /** Tokens of requests that wait for an answer. */
-  waiting: number;
-  /** Tokens that other instances may have granted since the last answer. */
-  unseen: number;
 }
 
-const UNUSED = { used: 0, uncounted: 0, waiting: 0, unseen: 0 };
+/** A bucket, and the limit of the client that uses it. */
+export interface LimitedBucket {
+  readonly limit: number;
+  readonly bucket: Bucket;
+}
 
 /** A client's bucket after a request. */
 export interface RateLimitState {
@@ -70,7 +71,7 @@ export interface RateLimitState {
 }
 
 /** The limits that a request of the client counts towards: that of its key, or those of its address and /64. */
-export function quotasOf(subject: RateLimitSubject, rates: Rates): readonly Quota[] {
+function quotasOf(subject: RateLimitSubject, rates: Rates): readonly Quota[] {
   if (subject.kind === "key") {
     const name = `key:${subject.sha256.slice(0, 32)}`;
     return [{ name, limit: subject.limit, networks: [] }];
@@ -90,34 +91,60 @@ export function quotasOf(subject: RateLimitSubject, rates: Rates): readonly Quot
 }
 
 /**
- * Token buckets by name.
+ * Counts requests of clients in the memory of this instance, each client in the buckets of its limits.
+ *
+ * A window begins in the whole second of a client's first request, so that `resetSeconds` is exact.
  *
  * A bucket is never removed during its window. If the table is full, or the client's network has taken its
  * part of the table, new clients share a bucket with others of their network. So a flood of addresses does
  * not grow the table, avoid the limit, or lock out other networks.
  */
-export class BucketTable {
+export class RateLimiter {
+  readonly #rates: Rates;
+  readonly #nowMs: () => number;
   readonly #size: number;
   /** In the order in which they were stored, which is about that in which their windows end. */
   readonly #buckets = new Map<string, Bucket>();
   /** Buckets of each network. */
   readonly #counts = new Map<string, number>();
 
-  constructor(size = MAX_BUCKETS) {
+  /** @param nowMs Unix time in milliseconds */
+  constructor(rates: Rates, nowMs = Date.now, size = MAX_BUCKETS) {
+    this.#rates = rates;
+    this.#nowMs = nowMs;
     this.#size = size;
   }
 
-  /** The bucket of a quota; if its window has not begun, a full one that is not stored yet. */
-  find({ name, networks }: Quota, nowSeconds: number): Bucket {
-    const own = this.#active(name, nowSeconds);
-    if (own) return own;
-    this.#removeEnded(nowSeconds);
-    const fresh = { ...UNUSED, endSeconds: nowSeconds + WINDOW_SECONDS };
-    if (this.#hasRoom(networks)) return { name, networks, ...fresh };
-    const [kind] = name.split(":");
-    const shared = Bun.hash.crc32(networks[0] ?? "") % Math.ceil(this.#size * SHARED_PART);
-    const sharedName = `${kind}:shared:${shared}`;
-    return this.#active(sharedName, nowSeconds) ?? { name: sharedName, networks: [], ...fresh };
+  /**
+   * Takes tokens from every bucket of the client, or none if one of them has fewer. Taking 0 starts no window.
+   *
+   * @param instances among how many the tokens that Valkey has not counted are divided
+   */
+  take(subject: RateLimitSubject, price: number, instances = 1): RateLimitState {
+    const limited = this.find(subject);
+    const allowed = limited.every((each) => tokensLeft(each, instances) >= Math.max(1, price));
+    for (const { bucket } of allowed && price > 0 ? limited : []) {
+      this.store(bucket);
+      bucket.granted += price;
+    }
+    return this.stateOf(limited, allowed, instances);
+  }
+
+  /** The buckets that the client's requests are charged to; those whose window has not begun are not stored yet. */
+  find(subject: RateLimitSubject): readonly LimitedBucket[] {
+    const nowSeconds = this.#nowSeconds();
+    for (const bucket of this.#buckets.values()) {
+      if (isActive(bucket, nowSeconds)) break;
+      this.#remove(bucket);
+    }
+    return quotasOf(subject, this.#rates).map((quota) => {
+      const { name, networks } = this.#ownOrShared(quota);
+      const stored = this.#buckets.get(name);
+      const endSeconds = nowSeconds + WINDOW_SECONDS;
+      const fresh = { name, networks, granted: 0, counted: 0, endSeconds };
+      const bucket = stored && isActive(stored, nowSeconds) ? stored : fresh;
+      return { limit: quota.limit, bucket };
+    });
   }
 
   /** Stores a bucket, so that it is found until its window ends. */
@@ -130,31 +157,48 @@ export class BucketTable {
     for (const network of networks) this.#counts.set(network, this.#countOf(network) + 1);
   }
 
-  #active(name: string, nowSeconds: number): Bucket | undefined {
-    const bucket = this.#buckets.get(name);
-    return bucket && isActive(bucket, nowSeconds) ? bucket : undefined;
+  /** The state that the response's headers show: the bucket that is empty first; of two alike, the one that stays empty longer. */
+  stateOf(limited: readonly LimitedBucket[], allowed: boolean, instances = 1): RateLimitState {
+    const nowSeconds = this.#nowSeconds();
+    const states = limited.map((each) => ({
+      limit: each.limit,
+      left: tokensLeft(each, instances),
+      endSeconds: each.bucket.endSeconds,
+    }));
+    const [first] = states.sort((a, b) => a.left - b.left || b.endSeconds - a.endSeconds);
+    const { limit = 0, left = 0, endSeconds = nowSeconds } = first ?? {};
+    return {
+      allowed,
+      limit,
+      // The limit of a key can be lowered during its window.
+      remaining: Math.max(0, left),
+      resetSeconds: endSeconds,
+      retryAfterSeconds: Math.max(1, endSeconds - nowSeconds),
+    };
+  }
+
+  #nowSeconds(): number {
+    return Math.floor(this.#nowMs() / 1000);
+  }
+
+  #ownOrShared({ name, networks }: Quota): Pick<Quota, "name" | "networks"> {
+    if (this.#buckets.has(name) || this.#hasRoom(networks)) return { name, networks };
+    const [kind] = name.split(":");
+    const shared = Bun.hash.crc32(networks[0] ?? "") % Math.ceil(this.#size * SHARED_PART);
+    return { name: `${kind}:shared:${shared}`, networks: [] };
   }
 
   #hasRoom(networks: readonly string[]): boolean {
-    const [wide, site] = networks;
-    if (wide === undefined) return true;
-    const isBelow = (count: number, part: number) => count < Math.max(1, this.#size * part);
+    if (networks.length === 0) return true;
+    const isBelow = (count: number, part = 1) => count < Math.max(1, this.#size * part);
     return (
       isBelow(this.#buckets.size, 1 - 2 * SHARED_PART) &&
-      isBelow(this.#countOf(wide), NETWORK_PARTS.wide) &&
-      (site === undefined || isBelow(this.#countOf(site), NETWORK_PARTS.site))
+      networks.every((network, at) => isBelow(this.#countOf(network), NETWORK_PARTS[at]))
     );
   }
 
   #countOf(network: string): number {
     return this.#counts.get(network) ?? 0;
-  }
-
-  #removeEnded(nowSeconds: number): void {
-    for (const bucket of this.#buckets.values()) {
-      if (isActive(bucket, nowSeconds)) return;
-      this.#remove(bucket);
-    }
   }
 
   #remove({ name, networks }: Bucket): void {
@@ -172,58 +216,9 @@ function isActive({ endSeconds }: Bucket, nowSeconds: number): boolean {
   return nowSeconds < endSeconds && nowSeconds + BEHIND_SECONDS >= endSeconds - WINDOW_SECONDS;
 }
 
-/** The state that the response's headers show: the bucket that is empty first; of two alike, the one that stays empty longer. */
-export function stateOf(
-  buckets: readonly {
-    readonly limit: number;
-    readonly left: number;
-    readonly endSeconds: number;
-  }[],
-  allowed: boolean,
-  nowSeconds: number,
-): RateLimitState {
-  const [first] = buckets.toSorted((a, b) => a.left - b.left || b.endSeconds - a.endSeconds);
-  const { limit = 0, left = 0, endSeconds = nowSeconds } = first ?? {};
-  return {
-    allowed,
-    limit,
-    // The limit of a key can be lowered during its window.
-    remaining: Math.max(0, left),
-    resetSeconds: endSeconds,
-    retryAfterSeconds: Math.max(1, endSeconds - nowSeconds),
-  };
-}
-
-/**
- * Counts requests of clients in the memory of this instance.
- *
- * A window begins in the whole second of a client's first request, so that `resetSeconds` is exact.
- *
- * @param nowMs Unix time in milliseconds
- */
-export function createRateLimiter(rates: Rates, nowMs = Date.now, size?: number) {
-  const table = new BucketTable(size);
-  return {
-    /** Takes tokens from every bucket of the client, or none if one of them has fewer. Taking 0 starts no window. */
-    take(subject: RateLimitSubject, price: number): RateLimitState {
-      const nowSeconds = Math.floor(nowMs() / 1000);
-      const opened = quotasOf(subject, rates).map((quota) => ({
-        limit: quota.limit,
-        bucket: table.find(quota, nowSeconds),
-      }));
-      const allowed = opened.every(
-        ({ limit, bucket }) => limit - bucket.used >= Math.max(1, price),
-      );
-      if (allowed && price > 0) {
-        for (const { bucket } of opened) {
-          table.store(bucket);
-          bucket.used += price;
-        }
-      }
-      const states = opened.map(({ limit, bucket: { used, endSeconds } }) => ({
-        ...{ limit, left: limit - used, endSeconds },
-      }));
-      return stateOf(states, allowed, nowSeconds);
-    },
-  };
+/** The tokens that one of so many instances may still grant; of a whole limit at least one. */
+export function tokensLeft({ limit, bucket }: LimitedBucket, instances: number): number {
+  const { counted, granted } = bucket;
+  const share = Math.floor((limit - counted) / instances);
+  return Math.max(share, counted === 0 ? 1 : 0) - granted;
 }

@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import { type Call, FROM } from "../api/endpoint.ts";
+import { type Call, FROM, type MayTell } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
 import { ProbeSlots } from "../limits/probe-slots.ts";
@@ -23,20 +23,15 @@ import {
 /** Questions that are worked on at once: far more than the probe slots of most agents. */
 const MAX_QUESTIONS = 1000;
 
-/** See `createAgent`. */
-export type Agent = ReturnType<typeof createAgent>;
-
 /** Does the work that instances ask this location for, as the service does for a request. */
 export function createAgent(
   location: string,
   endpoints: readonly Endpoint[],
-  services: Services,
+  services: Omit<Services, "locations">,
   log: Log,
 ) {
   const askable = endpoints.filter(({ parameters }) => FROM in parameters);
   const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
-  // Without other locations, an agent cannot be made to ask others.
-  const own = { ...services, locations: null };
   /** Room is kept for other clients than those that ask most. */
   const places = new ProbeSlots(MAX_QUESTIONS, true);
   /** Ends the runs under way and tells the one who asked why, by the token of each. */
@@ -48,45 +43,44 @@ export function createAgent(
     for (const end of runs.values()) end("its agent stopped before the run had ended");
   };
 
-  /** Why a question is refused; an instance of another version may ask for something that this one does not know. */
-  const refusalOf = (question: ReadQuestion | null): string | null => {
-    const here = `sixscope ${VERSION} at ${location}`;
-    if (question === null) {
-      return `${here} does not understand the question; it speaks version ${MESSAGE_VERSION} of the messages`;
-    }
-    const known = byId.get(question.endpoint)?.parameters;
-    if (known === undefined) return `${here} has no ${question.endpoint}`;
-    const strange = Object.keys(question.parameters).find((name) => !Object.hasOwn(known, name));
-    return strange === undefined ? null : `${here} does not know the parameter ${strange}`;
+  /** What this version does not know and an instance of another version may ask for; null if there is nothing. */
+  const unknownIn = (question: ReadQuestion): string | null => {
+    const { parameters } = byId.get(question.endpoint) ?? {};
+    if (parameters === undefined) return `has no ${question.endpoint}`;
+    const names = Object.keys(question.parameters);
+    const unknown = names.find((name) => !Object.hasOwn(parameters, name));
+    return unknown === undefined ? null : `does not know the parameter ${unknown}`;
   };
 
   const run = async (
     question: ReadQuestion,
     signal: AbortSignal,
-    send: (reply: Reply) => void,
+    send: (reply: Reply, mayTell?: MayTell) => void,
     onAddress: Call["onAddress"],
   ): Promise<Reply> => {
     const endpoint = byId.get(question.endpoint) as Endpoint;
+    const onEvent: Call["onEvent"] = (event, data, mayTell) =>
+      send({ event, data: { ...data } }, mayTell);
     const call: Call = {
       signal,
       address: null,
       onAddress,
       client: `nats ${question.owner}`,
       allowSeconds: () => {},
-      onEvent: question.events ? (event, data) => send({ event, data: { ...data } }) : undefined,
+      onEvent: question.events ? onEvent : undefined,
     };
     // Whoever asks cannot do more here than at home, nor more than this place allows.
-    const targets = { ...own.config.targets, and: question.targets };
-    const bounded = { ...own, config: { ...own.config, targets } };
+    const targets = { ...services.config.targets, and: question.targets };
+    const bounded = { ...services, config: { ...services.config, targets } };
     try {
       const values = readParameters(endpoint.parameters, sentTexts(question.parameters));
       return { result: (await endpoint.handle(values, call, bounded)) as Record<string, unknown> };
     } catch (error) {
       const requestId = crypto.randomUUID();
-      const isKnown = error instanceof ApiError;
-      if (!isKnown && !signal.aborted) log.error(traceOf(error), { requestId });
-      const known = isKnown ? error : new ApiError("INTERNAL_ERROR", { requestId });
-      return { error: { ...known.body.error, details: { ...known.details } } };
+      const isExpected = error instanceof ApiError;
+      if (!isExpected && !signal.aborted) log.error(traceOf(error), { requestId });
+      const { body } = isExpected ? error : new ApiError("INTERNAL_ERROR", { requestId });
+      return { error: { ...body.error, details: { ...body.error.details } } };
     }
   };
 
@@ -95,11 +89,12 @@ export function createAgent(
     if (!inbox?.startsWith(INBOXES)) return;
     const controller = new AbortController();
     const { signal } = controller;
-    const send = (reply: Reply) => {
+    const send = (reply: Reply, mayTell: MayTell = () => true) => {
       if (signal.aborted || connection.isClosed()) return;
       const text = JSON.stringify(reply);
-      if (Buffer.byteLength(text) <= (connection.info?.max_payload ?? Number.POSITIVE_INFINITY))
-        message.respond(text);
+      const bytes = Buffer.byteLength(text);
+      if (!mayTell(bytes)) return;
+      if (bytes <= (connection.info?.max_payload ?? Infinity)) message.respond(text);
       else end("its answer is larger than the NATS server allows (max_payload)");
     };
     const end = (reason: string) => {
@@ -107,8 +102,11 @@ export function createAgent(
       controller.abort();
     };
     const question = readMessage(questionSchema, data, MAX_QUESTION_BYTES);
-    const refusal = refusalOf(question);
-    if (question === null || refusal !== null) return send({ refused: refusal ?? "" });
+    const unknown = question
+      ? unknownIn(question)
+      : `does not understand the question; it speaks version ${MESSAGE_VERSION} of the messages`;
+    if (question === undefined || unknown !== null)
+      return send({ refused: `sixscope ${VERSION} at ${location} ${unknown}` });
     // A token ends one run, so a second question with the same one is not answered.
     if (runs.has(question.token)) return;
     const release = places.tryTake(question.owner);
@@ -132,7 +130,7 @@ export function createAgent(
       ms: Math.round(performance.now() - startMs),
       client: question.owner,
       requestId: question.id,
-      ...(own.config.logTargets && { target: question.parameters["target"], ip }),
+      ...(services.config.logTargets && { target: question.parameters["target"], ip }),
     });
   };
 

@@ -28,7 +28,7 @@ type Asker = Connected & Pick<SentQuestion, "owner" | "targets">;
  * @throws AbortError if the caller leaves, which ends the work of the agent too
  */
 export async function askAgent(
-  { connection, service, ...whose }: Asker,
+  { connection, service, ...asker }: Asker,
   location: string,
   question: Question,
   { id, signal, allowSeconds, onEvent }: Call,
@@ -37,7 +37,7 @@ export async function askAgent(
   const { operationId: endpoint } = question.endpoint;
   const [token, events] = [crypto.randomUUID(), onEvent !== undefined];
   const version = MESSAGE_VERSION;
-  const sent: SentQuestion = { ...whose, version, endpoint, parameters, id, token, events };
+  const sent: SentQuestion = { ...asker, version, endpoint, parameters, id, token, events };
   const text = JSON.stringify(sent);
   if (Buffer.byteLength(text) > MAX_QUESTION_BYTES) {
     throw unavailable(location, "the question and the target policy here are too long");

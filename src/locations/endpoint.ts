@@ -36,7 +36,7 @@ export const locations = endpoint({
     }),
   example,
   errors: [],
-  handle: (_parameters, _call, { locations }) => locations?.known.json() ?? NONE,
+  handle: (_parameters, _call, { locations }) => locations?.json() ?? NONE,
 });
 
 const NONE = JSON.stringify({ version: VERSION, locations: [] });

@@ -34,7 +34,9 @@ const fromParameter: Parameter<string | undefined> = {
   description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several names or tags (up to ${MAX_LOCATIONS}, separated by commas), a tag or \`${ALL_LOCATIONS}\` give a result or an error for each location, and \`details.summary\`.`,
   example: "ams",
   price(from = "", { [LIMIT]: limit = MAX_LOCATIONS }, locations) {
-    return Math.max(1, chooseLocations(meantBy(from, locations()), limit as number).length);
+    const most = limit as number;
+    const names = meantBy(from, locations()).flatMap((some) => some.slice(0, most));
+    return Math.max(1, Math.min(most, new Set(names).size));
   },
   option: {
     flags: "--from",
@@ -82,9 +84,9 @@ export function withFrom(here: Endpoint): Endpoint {
       const text = from as string;
       const measure = (location: string, locatedCall: Call) =>
         measureAt(location, here, values, locatedCall, services);
-      const { isConnected, known } = services.locations ?? {};
+      const { isConnected } = services.locations ?? {};
       if (text === ALL_LOCATIONS && isConnected === false) throw unavailable(text, NOT_CONNECTED);
-      const meant = meantBy(text, known?.byWord());
+      const meant = await meantNow(text, services.locations);
       if (meant.every(({ length }) => length === 0))
         throw new ApiError("LOCATION_NOT_FOUND", { location: text });
       if (meant.length === 1 && meant[0]?.join() === text) return measure(text, call);
@@ -95,6 +97,13 @@ export function withFrom(here: Endpoint): Endpoint {
       return { target: values[subject], details, locations };
     },
   };
+}
+
+/** The locations that each word of `from` means, as soon as that is certain. */
+async function meantNow(from: string, locations: Services["locations"]) {
+  const names = locations?.byWord().get(ALL_LOCATIONS) ?? [];
+  if (!from.split(",").every((word) => names.includes(word))) await locations?.complete();
+  return meantBy(from, locations?.byWord());
 }
 
 /** The locations that each word of `from` means; an unknown word is taken for a name. */
@@ -112,28 +121,17 @@ export function chooseLocations(
   limit: number,
   random: () => number = Math.random,
 ): readonly string[] {
-  // No more of each than can be chosen: a word may mean ten thousand.
-  const samples = meant.map((names) => {
-    const picked = sample(names.length, limit, random);
-    return { names, picked, inOrder: picked.toSorted((a, b) => a - b) };
-  });
+  const shuffled = meant.map((names) => shuffle(names, random));
   const turns = Array.from({ length: limit }, (_, turn) =>
-    samples.flatMap(({ names, picked }) => names[picked[turn] ?? -1] ?? []),
+    shuffled.flatMap((names) => names[turn] ?? []),
   );
   const chosen = new Set([...new Set(turns.flat())].slice(0, limit));
-  const all = samples.flatMap(({ names, inOrder }) => inOrder.map((at) => names[at] as string));
-  return [...new Set(all)].filter((name) => chosen.has(name));
+  return [...new Set(meant.flat())].filter((name) => chosen.has(name));
 }
 
-/** Up to `most` of the numbers below `length`, in random order: the first steps of a Fisher-Yates shuffle. */
-function sample(length: number, most: number, random: () => number): readonly number[] {
-  const moved = new Map<number, number>();
-  return Array.from({ length: Math.min(most, length) }, (_, at) => {
-    const other = at + Math.floor(random() * (length - at));
-    const taken = moved.get(other) ?? other;
-    moved.set(other, moved.get(at) ?? at);
-    return taken;
-  });
+function shuffle(names: readonly string[], random: () => number): readonly string[] {
+  const drawn = names.map((name) => ({ name, at: random() }));
+  return drawn.sort((one, other) => one.at - other.at).map(({ name }) => name);
 }
 
 async function measureAt(
@@ -174,8 +172,10 @@ async function measureAtSeveral(
         (result) => ({ location, result }),
         (error) => ({ location, error: apiErrorOf(error).body.error }),
       );
-      const { result, error } = { result: undefined, error: undefined, ...entry };
-      details.summary[at] = summaryRow(location, result, error?.code);
+      details.summary[at] =
+        "error" in entry
+          ? summaryRow(location, {}, entry.error.code)
+          : summaryRow(location, entry.result);
       call.onEvent?.("location", entry);
       tellSummary();
       return entry;

@@ -83,14 +83,14 @@ export function openLink(
   let isClosed = false;
   const open = () => (current?.connection.isClosed() ? null : current);
   const keep = async () => {
-    let isKnown = false;
+    let isLogged = false;
     while (!isClosed) {
       let reason = "the server closed the connection";
       try {
         current = await connectToNats(settings);
         const { connection } = current;
         log.info("connected to NATS", { server: connection.getServer() });
-        isKnown = false;
+        isLogged = false;
         void logComplaints(connection, log);
         onConnect(current);
         const error = await connection.closed();
@@ -100,10 +100,10 @@ export function openLink(
       }
       current = null;
       if (isClosed) return;
-      if (!isKnown) {
+      if (!isLogged) {
         const advice = "sixscope goes on trying, and doctor says what to do";
         log.warn(`no connection to NATS; ${advice}`, { reason });
-        isKnown = true;
+        isLogged = true;
       }
       await Bun.sleep(RETRY_MS * (1 + Math.random()));
     }

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import type { Msg } from "@nats-io/transport-node";
 import { formatPrefix } from "../addr/prefix.ts";
 import type { Call } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
@@ -8,28 +8,15 @@ import type { Endpoint, Question, Services } from "../tools/services.ts";
 import { attempt } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
-import { type Agent, createAgent } from "./agent.ts";
+import { createAgent } from "./agent.ts";
 import { askAgent } from "./ask-agent.ts";
-import {
-  ANNOUNCE_MS,
-  createDirectory,
-  MAX_AGENTS,
-  SWEEP_MS,
-  untilAnnouncement,
-  WORD_BYTES,
-} from "./directory.ts";
+import { ANNOUNCE_MS, createDirectory, SWEEP_MS } from "./directory.ts";
 import { type Connected, openLink } from "./link.ts";
-import { type Announcement, inTurns, onMessage, SERVICE_FORM, SUBJECTS } from "./protocol.ts";
+import { type Announcement, onMessage, SUBJECTS } from "./protocol.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
-/** How long answers to a roll call are put off at random, in milliseconds, so that a fleet spreads out. */
-const SPREAD_MS = 250;
-
-/** A service gets one answer in this time, in milliseconds. */
-const ROLL_CALL_MS = 1000;
-
-/** Services that get an answer in that time. */
-const MAX_CALLERS = 1000;
+/** Milliseconds after which all agents have announced themselves over a new connection. */
+const COMPLETE_MS = ANNOUNCE_MS + 500;
 
 /** How a question ends: `error` is that of the endpoint, and `left` that the caller has gone. */
 const OUTCOMES = [
@@ -44,96 +31,59 @@ export type Locations = ReturnType<typeof createLocations>;
  * The location of this process, and those of the agents that it can ask over NATS.
  *
  * @param asks true if it asks others too, false if it only answers
+ * @param endpoints those that other instances can ask this process for, if it has a location
  */
 export function createLocations(
-  config: Pick<Config, "location" | "locationTags" | "locationsExpected" | "nats" | "targets">,
+  { location: own, locationTags, locationsExpected, nats, targets }: Config,
   asks: boolean,
+  endpoints: readonly Endpoint[],
+  services: Services,
   log: Log,
 ) {
-  const { location: own, locationsExpected, nats, targets } = config;
   const asked = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
   const directory = createDirectory(locationsExpected, log);
   const [allow, deny] = [targets.allow.map(formatPrefix), targets.deny.map(formatPrefix)];
   const policy = { mode: targets.mode, allow, deny };
   /** Makes the clients that agents see mean nothing to them. */
   const salt = crypto.randomUUID();
-  const id = crypto.randomUUID().slice(0, 8);
+  const name = crypto.randomUUID().slice(0, 8);
   const since = new Date().toISOString();
-  let families = "";
-  let agent: Agent | null = null;
-  let announcing: Timer | undefined;
-  let calledMs = Number.NEGATIVE_INFINITY;
-  /** Services whose roll calls were answered in the last second. */
-  const callers = new Set<string>();
-
-  const publish = (announcement: Announcement, service?: string) => {
-    if (own === null) return;
-    const text = JSON.stringify(announcement);
-    if (asks && !announcement.left) directory.note(own, Buffer.from(text), performance.now());
-    link?.current()?.connection.publish(SUBJECTS.here(own, service), text);
-  };
-
-  const describe = (service?: string) => {
-    const here = ownFamilies();
-    const said = { version: VERSION, families: here, since, tags: config.locationTags };
-    families = here.join();
-    publish({ id, said }, service);
-  };
+  const agent = own === null ? null : createAgent(own, endpoints, services, log);
+  /** When all agents have announced themselves. */
+  let completeMs = 0;
 
   const announce = () => {
-    if (ownFamilies().join() === families) publish({ id });
-    else describe();
-    announcing = setTimeout(announce, untilAnnouncement()).unref();
+    if (own === null) return;
+    const tags = [...locationTags];
+    const description: Announcement = { version: VERSION, families: ownFamilies(), since, tags };
+    const text = JSON.stringify(description);
+    if (asks) directory.note(own, name, Buffer.from(text), performance.now());
+    link?.current()?.connection.publish(SUBJECTS.here(own, name), text);
   };
 
-  const answerRollCall = ({ data }: Msg) => {
-    const service = Buffer.from(data).toString("latin1");
-    if (callers.size >= MAX_CALLERS || callers.has(service) || !SERVICE_FORM.test(service)) return;
-    callers.add(service);
-    setTimeout(() => describe(service), Math.random() * SPREAD_MS).unref();
-    setTimeout(() => callers.delete(service), ROLL_CALL_MS).unref();
-  };
-
-  const serve = (connection: NatsConnection) => {
-    agent?.serve(connection);
-    connection.subscribe(SUBJECTS.rollCall, { callback: onMessage(answerRollCall) });
-    describe();
-  };
-
-  const callRoll = () => {
-    const { connection, service } = link?.current() ?? {};
-    calledMs = performance.now();
-    connection?.publish(SUBJECTS.rollCall, service);
-  };
-
-  const note = ({ subject, data }: Msg) => {
+  const hear = ({ subject, data }: Msg) => {
+    const [, , location = "", name = ""] = subject.split(".");
     const nowMs = performance.now();
-    const [, , location = "", service] = subject.split(".");
-    const noted = directory.note(location, data, nowMs);
-    // An agent that answers the roll was there before.
-    if (noted === "new" && service === undefined) log.info("agent came", { location });
-    if (noted === "unknown" && nowMs - calledMs > ANNOUNCE_MS) callRoll();
+    const isNew = directory.note(location, name, data, nowMs);
+    if (isNew && nowMs > completeMs) log.info("agent came", { location });
   };
-  const noteLater = inTurns((message: Msg) => link?.current() && note(message), MAX_AGENTS);
-  const hear = (message: Msg) =>
-    message.data.length > WORD_BYTES ? noteLater(message) : note(message);
 
-  const join = ({ connection, service }: Connected) => {
-    if (agent !== null) serve(connection);
+  const join = ({ connection }: Connected) => {
+    agent?.serve(connection);
+    announce();
     if (!asks) return;
+    completeMs = performance.now() + COMPLETE_MS;
+    connection.subscribe(SUBJECTS.here("*", "*"), { callback: onMessage(hear) });
     void connection.closed().then(() => {
       directory.clear();
-      describe();
+      announce();
     });
-    for (const name of [undefined, service]) {
-      connection.subscribe(SUBJECTS.here("*", name), { callback: onMessage(hear) });
-    }
-    callRoll();
   };
 
-  if (asks && nats) setInterval(() => directory.sweep(performance.now()), SWEEP_MS).unref();
-
   const link = nats && openLink(nats, log, join);
+  const announcing = setInterval(announce, ANNOUNCE_MS).unref();
+  if (asks) setInterval(() => directory.sweep(performance.now()), SWEEP_MS).unref();
+  announce();
 
   return {
     own,
@@ -145,18 +95,11 @@ export function createLocations(
     },
     /** Questions of other instances that are worked on now. */
     running: () => agent?.running() ?? 0,
-    /** Lets other instances ask this process, if it has a location. */
-    answer(endpoints: readonly Endpoint[], services: Services, log: Log): void {
-      if (own === null) return;
-      agent = createAgent(own, endpoints, services, log);
-      const { connection } = link?.current() ?? {};
-      if (connection) serve(connection);
-      announce();
-    },
-    /** See `createDirectory`. */
-    get known() {
-      return directory.known;
-    },
+    /** The document of `/locations`. */
+    json: () => directory.list().json,
+    byWord: () => directory.list().byWord,
+    /** Resolves when all agents have announced themselves since the connection to NATS was opened. */
+    complete: () => Bun.sleep(Math.max(0, completeMs - performance.now())),
     /** See `askAgent`. */
     async ask(location: string, question: Question, call: Call): Promise<object> {
       let outcome = "result";
@@ -170,7 +113,6 @@ export function createLocations(
       } catch (error) {
         const code = error instanceof ApiError ? error.code : "left";
         outcome = code in asked ? code : "error";
-        if (code === "LOCATION_NOT_FOUND") directory.lose(location, performance.now());
         throw error;
       } finally {
         asked[outcome] = (asked[outcome] ?? 0) + 1;
@@ -178,8 +120,8 @@ export function createLocations(
     },
     /** Takes no more questions of other instances, and ends the runs that are still under way after `graceMs` milliseconds. */
     async leave(graceMs: number): Promise<void> {
-      clearTimeout(announcing);
-      publish({ id, left: true });
+      clearInterval(announcing);
+      if (own !== null) link?.current()?.connection.publish(SUBJECTS.here(own, name));
       await agent?.stop(graceMs);
     },
     /** Closes the connection, after `leave`. */

@@ -2,6 +2,7 @@
 import type { Msg } from "@nats-io/transport-node";
 import { z } from "zod";
 import { parsePrefix } from "../addr/prefix.ts";
+import { parseForeign } from "../api/foreign.ts";
 import { once } from "../api/schemas.ts";
 import { LOCATION_FORM, MAX_TAGS } from "../config/settings.ts";
 import { attempt } from "../util/errors.ts";
@@ -20,18 +21,15 @@ export const SUBJECTS = {
   ask: (location: string) => `sixscope.ask.${location}`,
   /** Its data are the token of the question that ends. */
   cancel: (location: string) => `sixscope.cancel.${location}`,
-  /** Where the agents of a location announce themselves, to all services or to one that calls the roll. */
-  here: (location: string, service?: string) =>
-    `sixscope.here.${location}${service ? `.${service}` : ""}`,
-  /** Makes all agents announce themselves to the service whose name is the data. */
-  rollCall: "sixscope.rollcall",
+  /** Where an agent announces itself, by its location and its own name. */
+  here: (location: string, agent: string) => `sixscope.here.${location}.${agent}`,
   /** Where the answers to one question of a service go; no other service may read below its name. */
   inbox: (service: string, question: string = crypto.randomUUID()) =>
     `${INBOXES}${service}.${question}`,
 } as const;
 
-/** The name of a service in its subjects: an NKey or a UUID. */
-export const SERVICE_FORM = /^[\w-]{1,64}$/;
+/** The names of agents within their locations. */
+export const AGENT_FORM = /^[0-9a-f]{8}$/;
 
 const prefix = () => z.string().max(64).transform(parsePrefix);
 
@@ -89,53 +87,25 @@ export type Reply = z.output<ReturnType<typeof replySchema>>;
 /** Bytes of an announcement. */
 export const MAX_ANNOUNCEMENT_BYTES = 2048;
 
-/** An announcement of an agent: what it says of itself, or only that it is still there or has left. */
-export interface Announcement {
-  /** Its name among the agents of its location. */
-  readonly id: string;
-  readonly said?: {
-    readonly version: string;
-    readonly families: readonly (4 | 6)[];
-    /** When it started, in UTC as RFC 3339 writes it. */
-    readonly since: string;
-    readonly tags: readonly string[];
-  };
-  readonly left?: true;
-}
+/** The description with which an agent announces itself; an announcement without data is its goodbye. */
+export const announcementSchema = once(() =>
+  z.object({
+    version: z.string().regex(/^[\w.+-]{1,64}$/),
+    families: z
+      .array(z.literal([4, 6]))
+      .max(2)
+      .refine((families) => new Set(families).size === families.length),
+    /** When it started. */
+    since: z.iso.datetime(),
+    tags: z.array(z.string().regex(LOCATION_FORM)).max(MAX_TAGS),
+  }),
+);
 
-const isText = (form: RegExp) => (value: unknown) => typeof value === "string" && form.test(value);
-const isId = isText(/^[0-9a-f]{8}$/);
-const isVersion = isText(/^[\w.+-]{1,64}$/);
-const isTime = isText(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/);
-const isTag = isText(LOCATION_FORM);
-
-const isList = (value: unknown, most: number, isItem: (item: unknown) => boolean) =>
-  Array.isArray(value) && value.length <= most && value.every(isItem);
-
-/** The announcement in a text; null if it is none. Not with a schema, whose garbage for ten thousand agents is 10 MB. */
-export function readAnnouncement(text: string): Announcement | null {
-  try {
-    const { id, said, left }: Announcement = JSON.parse(text);
-    if (!isId(id)) return null;
-    if (left === true) return { id, left };
-    if (said === undefined) return { id };
-    const { version, families, since, tags } = said;
-    const isValid =
-      isVersion(version) &&
-      isList(families, 2, (family) => family === 4 || family === 6) &&
-      new Set(families).size === families.length &&
-      isTime(since) &&
-      // A day that its month does not have is another one; without any, this throws.
-      new Date(since).toISOString().startsWith(since.slice(0, 19)) &&
-      isList(tags, MAX_TAGS, isTag);
-    return isValid ? { id, said: { version, families, since, tags } } : null;
-  } catch {
-    return null;
-  }
-}
+/** See `announcementSchema`. */
+export type Announcement = z.output<ReturnType<typeof announcementSchema>>;
 
 /**
- * The value in a message; null if it is too long, not JSON, or not as the schema says.
+ * The value in a message; undefined if it is too large, not JSON, or not as the schema says.
  *
  * @param revive as for `JSON.parse`
  */
@@ -143,31 +113,14 @@ export function readMessage<T>(
   schema: () => z.ZodType<T>,
   data: Uint8Array,
   maxBytes: number,
-  revive?: (key: string, value: unknown) => unknown,
-): T | null {
-  if (data.length > maxBytes) return null;
-  const text = new TextDecoder().decode(data);
-  return attempt(() => schema().parse(JSON.parse(text, revive))) ?? null;
+  revive?: Parameters<typeof parseForeign>[2],
+): T | undefined {
+  return attempt(() => schema().parse(parseForeign(data, maxBytes, revive)));
 }
 
 /** The callback of a subscription that passes its messages on; the link logs what the server refuses. */
 export function onMessage(use: (message: Msg) => void) {
   return (error: Error | null, message: Msg) => {
     if (error === null) use(message);
-  };
-}
-
-/** Messages of a burst that are read without a pause, which takes some milliseconds. */
-const READ_AT_ONCE = 100;
-
-/** Passes values on in their order, some in each turn of the event loop; of those that wait, at most `most` are kept. */
-export function inTurns<T>(use: (value: T) => void, most: number): (value: T) => void {
-  const waiting: T[] = [];
-  const useSome = () => {
-    for (const value of waiting.splice(0, READ_AT_ONCE)) use(value);
-    if (waiting.length > 0) setImmediate(useSome);
-  };
-  return (value) => {
-    if (waiting.length < most && waiting.push(value) === 1) setImmediate(useSome);
   };
 }

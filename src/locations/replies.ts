@@ -3,6 +3,7 @@ import { z } from "zod";
 import { formatIpv6 } from "../addr/format.ts";
 import { tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { ApiError, ERRORS, type ErrorCode, type ErrorDetails } from "../api/errors.ts";
+import { mismatchOf } from "../api/foreign.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
 import { RESOLVER_NAMES } from "../config/settings.ts";
 import type { Question } from "../tools/services.ts";
@@ -43,36 +44,36 @@ export function replyReader(location: string, { endpoint, parameters }: Question
   const values = readParameters(endpoint.parameters, sentTexts(parameters));
   const asked = new Set(Object.values(parameters));
   let [bytes, replies] = [0, 0];
-  let strange: string | undefined;
+  /** The key of a number or a list that is beyond its parameter. */
+  let beyond: string | undefined;
   /** Makes texts safe to print, but for those that the caller sent. */
   const revive = (key: string, value: unknown) => {
     if (typeof value === "string") return asked.has(value) ? value : printable(value);
     const extent = Array.isArray(value) ? value.length : value;
     const most = values[BOUNDED.find(([, keys]) => keys.test(key))?.[0] ?? ""];
-    if (typeof extent === "number" && typeof most === "number" && extent > most) strange = key;
+    if (typeof extent === "number" && typeof most === "number" && extent > most) beyond = key;
     return value;
   };
   /** @param about for a result or the details of an error, which say what they are about */
-  const check = (schema: z.ZodType | undefined, value: object, about: Said = {}) => {
-    const { success, error } = schema?.safeParse(value) ?? {};
-    const path = error?.issues[0]?.path.join(".") || "its top";
-    if (!success) {
-      throw unavailable(location, `its answer is not as this version describes it at ${path}`);
+  const check = (schema: z.ZodType, value: object, about: Fields = {}) => {
+    const where = mismatchOf(schema, value);
+    if (where !== undefined) {
+      throw unavailable(location, `its answer is not as this version describes it at ${where}`);
     }
-    strange ??= strangeIn(about, values);
-    if (strange === undefined) return;
-    throw unavailable(location, `its answer is not about what was asked: ${strange} differs`);
+    const key = beyond ?? differenceIn(about, values);
+    if (key === undefined) return;
+    throw unavailable(location, `its answer is not about what was asked: ${key} differs`);
   };
   /** The agent's error as if it were ours, if the endpoint has it. */
   const errorOf = ({ code, message, details }: Extract<Reply, { error: object }>["error"]) => {
     const { errors } = endpoint;
     const possible: readonly ErrorCode[] = [...errors, "INVALID_PARAMETER", "INTERNAL_ERROR"];
-    const known = possible.find((each) => each === code);
-    if (known === undefined) {
+    const own = possible.find((each) => each === code);
+    if (own === undefined) {
       return unavailable(location, `it failed with ${code}, which this version does not know`);
     }
-    check(z.strictObject(ERRORS[known].details()), details, details);
-    const error = new ApiError(known, details as ErrorDetails<ErrorCode>);
+    check(z.strictObject(ERRORS[own].details()), details, details);
+    const error = new ApiError(own, details as ErrorDetails<ErrorCode>);
     // "This service" or "this machine" in the message means the one there.
     error.message = error.status === 500 ? `At the location ${location}: ${message}` : message;
     return error;
@@ -86,25 +87,30 @@ export function replyReader(location: string, { endpoint, parameters }: Question
       throw unavailable(location, "its replies are too large or too many");
     }
     const reply = readMessage(replySchema, data, MAX_REPLY_BYTES, revive);
-    if (reply === null) throw unavailable(location, "its reply is too large or not valid");
+    if (reply === undefined) throw unavailable(location, "its reply is too large or not valid");
     if ("refused" in reply) throw unavailable(location, reply.refused);
     if ("error" in reply) throw errorOf(reply.error);
-    if ("event" in reply) check(events.get(reply.event), reply.data);
+    if ("event" in reply) check(events.get(reply.event) ?? z.never(), reply.data);
     if ("result" in reply) check(endpoint.response(), reply.result, reply.result);
     return reply;
   };
 }
 
-type Said = { readonly [key: string]: unknown; readonly details?: Said; readonly question?: Said };
+/** A document, and the parts of it that say what it is about. */
+interface Fields {
+  readonly [key: string]: unknown;
+  readonly details?: Fields;
+  readonly question?: Fields;
+}
 
 /** The key of a text in a result, or in the details of an error, that is not what was asked. */
-function strangeIn(said: Said, values: Readonly<Record<string, unknown>>): string | undefined {
+function differenceIn(document: Fields, values: Readonly<Record<string, unknown>>) {
   const { resolver, target, hostname = target } = values;
   const address = tryParseIpv6(`${target}`) ?? tryParseZoned(`${target}`)?.address;
   const answerer = resolver === "all" ? RESOLVER_NAMES[0] : resolver;
   const ip = address && formatIpv6(address);
-  const expected: Said = { ...values, hostname, address: hostname, ip, resolver: answerer };
-  const parts: Said = { ...said.details?.question, ...said.question, ...said };
+  const expected: Fields = { ...values, hostname, address: hostname, ip, resolver: answerer };
+  const parts: Fields = { ...document.details?.question, ...document.question, ...document };
   const texts = Object.keys(parts).filter((key) => typeof parts[key] === "string");
   return texts.find((key) => parts[key] !== (expected[key] ?? parts[key]));
 }

@@ -4,20 +4,16 @@ import { join } from "node:path";
  * Bundles the page: its files by their paths, `/index.html` and `/docs.html`, the others with a hash of their content
  * in their names. In the executable, `scripts/build/compile.ts` has replaced it by its result.
  *
- * @param followsSource whether browsers load it anew when its source has changed
  * @throws AggregateError if the page does not compile
  */
-export async function bundlePage(followsSource = false) {
+export async function bundlePage() {
   const hashed = "assets/[name]-[hash].[ext]";
   const { outputs } = await Bun.build({
     entrypoints: ["index.html", "docs.html"].map((name) => join(import.meta.dir, "browser", name)),
     splitting: true,
     naming: { entry: "[name].[ext]", chunk: hashed, asset: hashed },
     minify: true,
-    define: {
-      "process.env.NODE_ENV": '"production"',
-      FOLLOWS_SOURCE: String(followsSource),
-    },
+    define: { "process.env.NODE_ENV": '"production"' },
   });
   const files = outputs.map(async (output) => {
     const { path, type } = output;

@@ -29,6 +29,7 @@ export function callerOf(
 ) {
   return {
     ip: formatIp(address),
+    label: `Your address (IPv${address.version})`,
     /** Of the service. */
     version: VERSION,
     /** The result of `/validate` for the address; null for IPv4. */
@@ -49,9 +50,7 @@ export function callerOf(
 const MAX_CHOICES = 100;
 
 function choicesOf(locations: Services["locations"]) {
-  const { [ALL_LOCATIONS]: names = [], ...tagged } = Object.fromEntries(
-    locations?.known.byWord() ?? [],
-  );
+  const { [ALL_LOCATIONS]: names = [], ...tagged } = Object.fromEntries(locations?.byWord() ?? []);
   const tags = Object.keys(tagged).sort();
   return { names: names.slice(0, MAX_CHOICES), tags: tags.slice(0, MAX_CHOICES) };
 }

@@ -2,7 +2,6 @@ import type { IpAddress } from "../addr/ip.ts";
 import { once } from "../api/schemas.ts";
 import type { RequestInfo } from "../http/request.ts";
 import { respond, respondZipped } from "../http/respond.ts";
-import { TEXTS } from "./browser/texts.ts";
 import { bundlePage } from "./bundle.ts";
 import { callerOf, type PageServices } from "./caller.ts";
 import { errorPage, pageHeaders } from "./error-page.ts";
@@ -15,9 +14,7 @@ const policyOf = (urls: readonly string[]) =>
 const FILE_MAX_AGE = 31_536_000;
 
 /** With `bun --watch` each view shows the page as it is in the source now. */
-const files = process.execArgv.includes("--watch")
-  ? () => bundlePage(true)
-  : once(() => bundlePage());
+const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePage);
 
 /** The pages, for `createApp`. */
 export const PAGES = { page: pageOf, file: pageFile, error: errorPage };
@@ -33,7 +30,7 @@ async function pageOf(
   const caller = callerOf(address, info.caller.needsKey, services);
   const values: Readonly<Record<string, string>> = {
     address: caller.ip,
-    label: TEXTS.myIp.label(address.version),
+    label: caller.label,
     caller: JSON.stringify(caller),
   };
   const html = template.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));

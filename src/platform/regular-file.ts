@@ -1,12 +1,4 @@
-import {
-  closeSync,
-  constants,
-  createReadStream,
-  fstatSync,
-  openSync,
-  readFileSync,
-  statSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { attempt } from "../util/errors.ts";
 
@@ -31,10 +23,6 @@ export function readRegularBytes(path: string): Buffer {
     closeSync(file);
   }
 }
-
-/** The text of a file in pieces of 64 KiB, as `readRegularBytes` reads it, but without blocking. */
-export const readRegularPieces = (path: string): AsyncIterable<string> =>
-  createReadStream(path, { fd: openRegular(path), encoding: "utf8" });
 
 function openRegular(path: string): number {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

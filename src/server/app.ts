@@ -1,21 +1,23 @@
 import { type Context, Hono } from "hono";
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
 import { BASE_PATH, type Call, FROM } from "../api/endpoint.ts";
-import { ApiError, type ErrorCode } from "../api/errors.ts";
+import { ApiError } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
 import { priceOf, readParameters } from "../api/parameters.ts";
-import { CLIENT_GONE, createAccessLog, loggedStatus } from "../http/access-log.ts";
+import { type Answered, createAccessLog } from "../http/access-log.ts";
 import { isFromOtherSite } from "../http/client-address.ts";
 import { prefersEvents, streamEvents } from "../http/event-stream.ts";
 import {
   type Bindings,
   createMiddleware,
+  type Env,
   type MiddlewareDependencies,
+  type Route,
   sentKey,
   whenDone,
 } from "../http/middleware.ts";
 import { prefers, type RequestInfo } from "../http/request.ts";
-import { PREFLIGHT_HEADERS, respond, respondError, respondZipped } from "../http/respond.ts";
+import { respond, respondError, respondZipped } from "../http/respond.ts";
 import type { KeyRecord } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { addressOf } from "../tools/my-ip/endpoint.ts";
@@ -27,18 +29,6 @@ const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operato
 /** Why a request is not authorised, where it is not that it has no key. */
 const FOREIGN_PAGE =
   "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
-
-/** A request that is answered. */
-export interface Answered {
-  /** One pattern for all ways to write a path; null if the path does not exist. */
-  readonly route: string | null;
-  /** As in the access log. */
-  readonly status: number;
-  /** The code of an error; undefined if the client disconnected first. */
-  readonly code: ErrorCode | undefined;
-  /** Milliseconds from the request to the response. */
-  readonly ms: number;
-}
 
 /** The pages for browsers. */
 export interface Pages {
@@ -72,83 +62,36 @@ export interface App {
   readiness?(): string;
 }
 
-/** A request to a path, after it has been admitted. */
-type RequestContext = Context<{ Bindings: Bindings }>;
-type Handler = (info: RequestInfo, context: RequestContext) => Response | Promise<Response>;
-
-/** What the middleware and the log need to know of a path. */
-interface Route {
-  /** The patterns of all spellings of the path, the main one first; none for a path that does not exist. */
-  readonly patterns: readonly string[];
-  /** How many requests one counts as; without this, one. */
-  price?(context: RequestContext): number;
-  /** True for a request for the page, whose errors are pages and whose limit is its own. */
-  isPage?(accept: string | null): boolean;
-}
-
-type Explain = (error: Error, info: RequestInfo) => ApiError;
+/** Handles a request that has been admitted. */
+type Handler = (info: RequestInfo, context: Context<Env>) => Response | Promise<Response>;
 
 /** Builds the app: for each path the middleware, then its handler, then the access log. */
 export function createApp(dependencies: AppDependencies): App {
-  const { log, config, onAnswered, pages } = dependencies;
-  const accessLog = createAccessLog(log, config.logClients);
+  const { log, config, pages, onAnswered } = dependencies;
+  const { answered, explain } = createAccessLog(log, config.logClients, onAnswered);
   const admit = createMiddleware(dependencies);
-  // The only place that turns a thrown error into one of the API.
-  const explain: Explain = (error, info) => {
-    const explained =
-      error instanceof ApiError ? error : new ApiError("INTERNAL_ERROR", { requestId: info.id });
-    info.code = explained.code;
-    if (explained.status === 500 && !info.request.signal.aborted) {
-      accessLog.fault(info, explained.code, error);
-    }
-    return explained;
-  };
-  const serve = (route: Route, handler: Handler) => (context: RequestContext) => {
-    const startMs = performance.now();
-    const request = context.req.raw;
-    const accept = request.headers.get("accept");
-    const traits = {
-      route: route.patterns[0] ?? null,
-      isPage: route.isPage?.(accept) ?? false,
-      price: route.price?.(context) ?? 1,
-    };
-    return whenDone(admit(request, context.env, traits), ({ info, isPreflight, refusal }) => {
-      const refuse = (error: ApiError) =>
-        respondError(info, error, info.isPage ? pages.error(error, request.url) : null);
-      const fail = (error: Error) => refuse(explain(error, info));
-      const answer = () => {
-        if (isPreflight) return respond(info, null, 204, PREFLIGHT_HEADERS);
-        if (refusal !== null) return refuse(refusal);
-        try {
-          const response = handler(info, context);
-          return response instanceof Promise ? response.catch(fail) : response;
-        } catch (error) {
-          return fail(error as Error);
-        }
-      };
-      return whenDone(answer(), (response) => {
-        const answered = (sent: number) => {
-          const ms = performance.now() - startMs;
-          const status = loggedStatus(request, sent);
-          const code = status === CLIENT_GONE ? undefined : info.code;
-          accessLog.answered(info, status, ms);
-          onAnswered?.({ route: info.route, status, code, ms });
-        };
-        void whenDone(info.ended ?? response.status, answered);
-        return response;
-      });
+  const app = new Hono<Env>();
+  const serve = (route: Route, handler: Handler) => (context: Context<Env>) =>
+    whenDone(admit(route, context), (preflight) => {
+      const info = context.get("info");
+      const response = preflight ?? handler(info, context);
+      return whenDone(response, (response) => answered(info, response));
     });
+  const add = (route: Route, handler: Handler) =>
+    app.on("ALL", [...route.patterns], serve(route, handler));
+  const missing: Handler = (_, { req: { method, path } }) => {
+    throw new ApiError("NOT_FOUND", { method, path });
   };
+  app.notFound(serve({ patterns: [] }, missing));
+  // The only place that turns a thrown error into a response.
+  app.onError((error, { var: { info } }) => {
+    // The middleware itself has failed.
+    if (info === undefined) throw error;
+    const explained = explain(error, info);
+    const page = info.isPage ? pages.error(explained, info.request.url) : null;
+    return answered(info, respondError(info, explained, page));
+  });
 
-  const app = new Hono<{ Bindings: Bindings }>();
-  const add = (route: Route, handler: Handler) => {
-    const reading: Handler = (info, context) => {
-      const { method, path } = context.req;
-      if (method === "GET" || method === "HEAD") return handler(info, context);
-      throw new ApiError("NOT_FOUND", { method, path }, `${path} has no method ${method}`);
-    };
-    for (const pattern of route.patterns) app.all(pattern, serve(route, reading));
-  };
   for (const endpoint of ENDPOINTS) {
     add(routeOf(endpoint, dependencies), handlerOf(endpoint, dependencies, explain));
   }
@@ -165,17 +108,9 @@ export function createApp(dependencies: AppDependencies): App {
   );
   add({ patterns: ["/ip"] }, (info) => asText(info));
   add({ patterns: ["/docs"], isPage: () => true }, (info) => page(info, "docs"));
-  const missing = ({ req: { method, path } }: RequestContext) =>
-    new ApiError("NOT_FOUND", { method, path });
-  add({ patterns: ["/assets/:file"], isPage: () => true }, async (info, context) => {
-    const response = await pages.file(info);
-    if (response === null) throw missing(context);
-    return response;
-  });
-  app.notFound(
-    serve({ patterns: [] }, (_, context) => {
-      throw missing(context);
-    }),
+  add(
+    { patterns: ["/assets/:file"], isPage: () => true },
+    async (info, context) => (await pages.file(info)) ?? missing(info, context),
   );
   return {
     fetch: (request, bindings) => app.fetch(request, bindings),
@@ -196,7 +131,7 @@ function routeOf(endpoint: Endpoint, { locations }: Services): Route {
   const pattern = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
   const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
   const empty = last?.whenEmpty === undefined ? [] : [pattern.replace(/[^/]+$/, "")];
-  const byWord = () => locations?.known.byWord() ?? new Map();
+  const byWord = () => locations?.byWord() ?? new Map();
   return {
     patterns: [pattern, `${pattern}/`, ...empty],
     price: ({ req }) => (req.url.includes("?") ? priceOf(endpoint, req.queries(), byWord) : price),
@@ -206,7 +141,7 @@ function routeOf(endpoint: Endpoint, { locations }: Services): Route {
 function handlerOf(
   { parameters, needsKey, handle, events }: Endpoint,
   services: AppDependencies,
-  explain: Explain,
+  explain: (error: Error, info: RequestInfo) => ApiError,
 ): Handler {
   const { keyring, shared, config } = services;
   const subject = Object.keys(parameters).find((name) => parameters[name]?.in === "path");

@@ -177,11 +177,12 @@ export async function probeResponse(
     const result = (await endpoint.handle(values, call, services)) as Result;
     outcomes = result.locations ?? [{ location: result.details?.location, result }];
   } catch (error) {
-    const known = error instanceof ApiError ? error : null;
-    if (known?.status === 400) return Response.json(known.body, { status: 400 });
-    if (known && OWN_ERRORS.includes(known.code)) return Response.json(known.body, { status: 503 });
-    if (known === null && !signal.aborted) throw error;
-    const code = known?.code ?? "TIMEOUT";
+    const apiError = error instanceof ApiError ? error : null;
+    if (apiError?.status === 400) return Response.json(apiError.body, { status: 400 });
+    if (apiError && OWN_ERRORS.includes(apiError.code))
+      return Response.json(apiError.body, { status: 503 });
+    if (apiError === null && !signal.aborted) throw error;
+    const code = apiError?.code ?? "TIMEOUT";
     outcomes = (from?.split(",") ?? [undefined]).map((location) => ({ location, error: { code } }));
   }
   const seconds = (performance.now() - startMs) / 1000;

@@ -1,5 +1,5 @@
 /** Bounds that Bun has no settings for: how many connections there are, and what the kernel holds for them. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { type IpAddress, networkOf, unmapIp } from "../addr/ip.ts";
 import { ipv4FromWord } from "../addr/ipv4.ts";
 import { ipv6At } from "../addr/ipv6.ts";
@@ -11,12 +11,8 @@ import type { Log } from "../util/log.ts";
 /** Connections of all networks, and of one IPv6 /64 or IPv4 address. */
 const MAX_CONNECTIONS = { all: 16_384, network: 1_024 } as const;
 
-/**
- * Descriptors that are looked at in one piece, which takes less than a millisecond, and milliseconds between
- * two pieces. A connection is noticed after two rounds at the latest: 3.3 s of 16,384 descriptors.
- */
-const SLICE = 512;
-const SLICE_INTERVAL_MS = 50;
+/** How often connections are counted, in milliseconds; 16,384 take some 30 ms. */
+const LOOK_INTERVAL_MS = 1_000;
 
 /** Bytes of responses that the kernel holds for a client, and milliseconds until it gives up one that does not read. */
 const SEND_BUFFER_BYTES = 64 * 1024;
@@ -40,52 +36,26 @@ export function boundUnreadResponses(): void {
 export function boundConnections(trusted: readonly Prefix[], log: Log): void {
   const exempt = [...LOOPBACK, ...trusted];
   let isOver = false;
-  const look = connectionRounds((fd) => {
-    const peer = peerOf(fd);
-    const isBounded = peer !== null && !exempt.some((prefix) => prefixContains(prefix, peer));
-    return isBounded ? networkOf(peer) : null;
-  });
   setInterval(() => {
-    const surplus = look(isCrowded, highestDescriptor);
-    if (surplus === null) return;
+    const connections = new Map<string, number[]>();
+    for (const fd of isCrowded() ? descriptors() : []) {
+      const peer = peerOf(fd);
+      if (peer === null || exempt.some((prefix) => prefixContains(prefix, peer))) continue;
+      connections.getOrInsertComputed(networkOf(peer), () => []).push(fd);
+    }
+    const surplus = surplusOf(connections);
     for (const fd of surplus) libc().shutdown(fd, SHUT_RDWR);
     if (surplus.length > 0 && !isOver) {
       const closed = surplus.length;
       log.warn("closed connections over the bounds", { ...MAX_CONNECTIONS, closed });
     }
     isOver = surplus.length > 0;
-  }, SLICE_INTERVAL_MS).unref();
+  }, LOOK_INTERVAL_MS).unref();
 }
 
 /** The number of open connections. */
 export function openConnections(): number {
   return descriptors().filter((fd) => peerOf(fd) !== null).length;
-}
-
-/**
- * Makes a function that looks at the next slice of descriptors, in rounds that begin only if there are many.
- * At the end of a round it returns the connections above the bounds, else null.
- *
- * @param networkOf the network of a descriptor's peer; null if it has none that is bounded
- */
-export function connectionRounds(networkOf: (fd: number) => string | null) {
-  let seen = new Map<number, string>();
-  let next = 0;
-  let last = 0;
-  return (isCrowded: () => boolean, highest: () => number): readonly number[] | null => {
-    if (next === 0) last = isCrowded() ? highest() : -1;
-    for (const end = next + SLICE; next <= Math.min(last, end - 1); next++) {
-      const network = networkOf(next);
-      if (network !== null) seen.set(next, network);
-    }
-    if (next <= last) return null;
-    const counted = seen;
-    seen = new Map();
-    next = 0;
-    const surplus = surplusOf(Map.groupBy(counted.keys(), (fd) => counted.get(fd) ?? ""));
-    // A descriptor that was looked at long ago can be that of another connection by now.
-    return surplus.filter((fd) => networkOf(fd) === counted.get(fd));
-  };
 }
 
 /** The connections above the bound of a network, which is halved until the bound for all holds; each network keeps one if there is room. */
@@ -104,11 +74,6 @@ function isCrowded(): boolean {
   if (lowest < 0) return true;
   libc().close(lowest);
   return lowest > MAX_CONNECTIONS.network;
-}
-
-/** A bound of the numbers of descriptors, which grows in powers of two; proc_pid_status(5). */
-function highestDescriptor(): number {
-  return Number(/^FDSize:\s*(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? 0);
 }
 
 function descriptors(): number[] {

@@ -4,6 +4,7 @@ import { tryParseIp } from "../addr/ip.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { ALL_LOCATIONS, type ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
+import type { Answered } from "../http/access-log.ts";
 import { isCrossSite } from "../http/client-address.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Locations } from "../locations/locations.ts";
@@ -11,8 +12,8 @@ import type { Networks } from "../networks/networks.ts";
 import { tryRead } from "../platform/regular-file.ts";
 import type { Services } from "../tools/services.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
-import type { openShared } from "../valkey/shared.ts";
-import { type Answered, type App, readinessOf } from "./app.ts";
+import type { Shared } from "../valkey/shared.ts";
+import { type App, readinessOf } from "./app.ts";
 import { probeResponse } from "./blackbox.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
@@ -41,7 +42,7 @@ export interface Sources extends Services {
   readonly renewal: CertificateRenewal | null;
   readonly locations: Locations | null;
   readonly networks: Networks | null;
-  readonly shared: Awaited<ReturnType<typeof openShared>> | null;
+  readonly shared: Shared | null;
 }
 
 /** Counts what happens, and shows it with the state of the service. */
@@ -187,7 +188,7 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
   ];
 }
 
-function sharedMetrics({ valkey, keys }: NonNullable<Sources["shared"]>): readonly Metric[] {
+function sharedMetrics({ valkey, keys }: Shared): readonly Metric[] {
   const ageSeconds = () => keys.ageMs() / 1000;
   const instances = () => valkey.instances;
   return [
@@ -224,7 +225,7 @@ function probeMetrics({ icmp, probeSlots: slots }: Sources): readonly Metric[] {
 
 function locationMetrics({ locations }: Sources): readonly Metric[] {
   if (locations === null || locations.isConnected === null) return [];
-  const there = () => locations.known.byWord().get(ALL_LOCATIONS) ?? [];
+  const there = () => locations.byWord().get(ALL_LOCATIONS) ?? [];
   const isConnected = () => Number(locations.isConnected);
   const asked = () => byLabel("outcome", locations.asked);
   const { running } = locations;

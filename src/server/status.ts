@@ -62,8 +62,8 @@ function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Pa
   const { isConnected } = locations ?? {};
   const role = keyring ? "service" : "agent";
   const since = new Date(performance.timeOrigin).toISOString();
-  const known = locations?.known.byWord().get(ALL_LOCATIONS) ?? [];
-  const places = keyring ? known : [locations?.own];
+  const present = locations?.byWord().get(ALL_LOCATIONS) ?? [];
+  const places = keyring ? present : [locations?.own];
   const [, capabilities] =
     /^CapEff:\s*0*(\w+)/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
   const nats = `NATS ${isConnected ? "is" : "is not"} connected, places: ${places.join(", ") || "none"}`;

@@ -9,20 +9,17 @@ import type { NoIcmp } from "../icmp/unavailable.ts";
 import type { ProbeSlots } from "../limits/probe-slots.ts";
 import type { Networks } from "../networks/networks.ts";
 
-/** All that is known of the locations, until something changes. */
-export interface KnownLocations {
-  /** The document of `/locations`. */
-  json(): string;
-  /** Those that can measure now, by what `from` calls several: a tag that is not a name too, or the word for all. */
-  byWord(): ReadonlyMap<string, readonly string[]>;
-}
-
 /** Other places where an endpoint can do its work, and the name of this one. */
 export interface OtherLocations {
   readonly own: string | null;
   /** True if others can be reached now; null if none is configured. */
   readonly isConnected: boolean | null;
-  readonly known: KnownLocations;
+  /** The document of `/locations`. */
+  json(): string;
+  /** Those that can measure now, by what `from` calls several: a tag that is not a name too, or the word for all. */
+  byWord(): ReadonlyMap<string, readonly string[]>;
+  /** Resolves when all of them have announced themselves, some seconds after the connection was opened. */
+  complete(): Promise<void>;
   /**
    * Asks a location, and returns its document.
    *

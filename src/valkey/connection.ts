@@ -34,14 +34,12 @@ export function script<T>(source: string, result: () => z.ZodType<T>) {
  * Runs a script; throws ValkeyError.
  *
  * @param limitMs how long the answer may take
- * @param onResult called with the result, also if it comes later
  */
 export type RunScript = <T>(
   wanted: Script<T>,
   keys: readonly string[],
   args: readonly (string | number)[],
   limitMs?: number,
-  onResult?: (result: T) => void,
 ) => Promise<T>;
 
 /** The part of Bun's client that is used; tests supply their own. */
@@ -57,11 +55,17 @@ export function createConnection(
   client: Client = new RedisClient(url, { autoReconnect: false, connectionTimeout: CONNECT_MS }),
 ) {
   let isOpen = false;
+  /** Calls that were given up and have no answer yet. */
+  let late = 0;
 
   /** Rejects if the reply does not come in time. */
   const within = <T>(limitMs: number, reply: Promise<T>) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const giveUp = () => reject(new ValkeyError(`no answer within ${limitMs} ms`, "silent"));
+    const giveUp = () => {
+      late += 1;
+      void reply.catch(() => {}).finally(() => (late -= 1));
+      reject(new ValkeyError(`no answer within ${limitMs} ms`, "silent"));
+    };
     // Once more around the event loop: if it was blocked, the answer has come and is not read yet.
     const cancel = clock.after(limitMs, () => clock.after(1, giveUp));
     reply.then(resolve, reject).finally(cancel);
@@ -71,34 +75,36 @@ export function createConnection(
    * The first call has the time to connect instead of its limit. A result that is not as the script's schema says is an
    * error too.
    */
-  const run: RunScript = async (script, keys, args, limitMs = CONNECT_MS, onResult) => {
+  const run: RunScript = async (script, keys, args, limitMs = CONNECT_MS) => {
     const rest = [String(keys.length), ...keys, ...args.map(String)];
-    const result = (async () => {
-      const reply = await client.send("EVALSHA", [script.sha1, ...rest]).catch((error) => {
-        if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
-        return client.send("EVAL", [script.source, ...rest]);
-      });
+    const sent = client.send("EVALSHA", [script.sha1, ...rest]).catch((error) => {
+      if (!reasonOf(error).startsWith("NOSCRIPT")) throw error;
+      return client.send("EVAL", [script.source, ...rest]);
+    });
+    try {
+      const reply = await within(isOpen ? limitMs : CONNECT_MS, sent);
       isOpen = true;
       const { success, data } = script.result().safeParse(reply);
-      if (!success) throw new ValkeyError("its answer is not one of Valkey", "refused");
-      onResult?.(data);
-      return data;
-    })();
-    try {
-      return await within(isOpen ? limitMs : CONNECT_MS, result);
+      if (success) return data;
     } catch (error) {
       throw error instanceof ValkeyError ? error : explain(error, isOpen);
     }
+    throw new ValkeyError("its answer is not one of Valkey", "refused");
   };
-  return { run, close: () => client.close() };
+  return {
+    run,
+    /** True if a call that was given up has no answer yet; later ones get theirs after it. */
+    isLate: () => late > 0,
+    close: () => client.close(),
+  };
 }
 
 /** The error of Bun's client for a call that failed, in our words: without its advice for programmers. */
 function explain(error: unknown, wasOpen: boolean): ValkeyError {
-  const said = reasonOf(error);
-  const reason = said.startsWith("NOAUTH")
+  const message = reasonOf(error);
+  const reason = message.startsWith("NOAUTH")
     ? "NOAUTH: it needs a password"
-    : said.replace(/\.$/, "");
+    : message.replace(/\.$/, "");
   if (errorCode(error) === "ERR_REDIS_SERVER_ERROR") return new ValkeyError(reason, "refused");
   const isPlain = /^Connection (closed|has failed)/.test(reason);
   const lost = wasOpen ? "the connection was closed" : "it cannot be reached";

@@ -9,9 +9,6 @@ import { type RunScript, script } from "./connection.ts";
 /** How long keys are trusted that cannot be compared with Valkey, in milliseconds: a revoked one may be among them. */
 export const MAX_AGE_MS = 86_400_000;
 
-/** How often the copy on disk is marked as current, in milliseconds. */
-const MARK_MS = 60_000;
-
 /** Keys in Valkey, with those that were revoked; each takes some 300 bytes there and in memory. */
 const MAX_KEYS = 500_000;
 
@@ -115,9 +112,6 @@ export async function changeSharedKeys(
   }
 }
 
-/** See `createSharedKeys`. */
-export type SharedKeys = ReturnType<typeof createSharedKeys>;
-
 /**
  * Keeps a keyring, and its copy on disk, as Valkey has the keys.
  *
@@ -133,17 +127,11 @@ export function createSharedKeys(
   /** The version that was read last, as a beat returns it, and the last one that cannot be used. */
   let used: string | undefined;
   let unusable: string | undefined;
-  /** When the keys were last as Valkey has them, and when that was noted on disk. */
+  /** When the keys were last as Valkey has them, which is the time of the copy too. */
   let currentMs = statSync(copy, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  let markedMs = 0;
-  let saving = Promise.resolve();
   const ageMs = () => Date.now() - currentMs;
   const areOutdated = () => ageMs() > MAX_AGE_MS;
 
-  const save = () =>
-    writeKeyFile(copy, keyring.records()).catch((error) =>
-      log.error(`${reasonOf(error)}; the keys are in memory only`),
-    );
   /** Uses the keys of Valkey. If it has lost all of them, it gets those of this instance. */
   const read = async () => {
     const { version, keys } = await readSharedKeys(run, names);
@@ -160,7 +148,9 @@ export function createSharedKeys(
     }
     keyring.replace(new Map(keys.map((key) => [key.sha256, key])));
     log.info("took over the keys in Valkey", { active: keyring.activeCount() });
-    saving = saving.then(save);
+    await writeKeyFile(copy, keyring.records()).catch((error) =>
+      log.error(`${reasonOf(error)}; the keys are in memory only`),
+    );
     return true;
   };
   return {
@@ -187,10 +177,7 @@ export function createSharedKeys(
         }
       }
       currentMs = Date.now();
-      if (currentMs - markedMs < MARK_MS) return;
-      markedMs = currentMs;
       // There may be no copy, and then the log has said why.
-      await saving;
       attempt(() => utimesSync(copy, currentMs / 1000, currentMs / 1000));
     },
   };

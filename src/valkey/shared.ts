@@ -10,6 +10,9 @@ import { createValkey } from "./valkey.ts";
 /** How long reading the keys may take, which can be many, in milliseconds. */
 const KEYS_MS = 2_000;
 
+/** See `openShared`. */
+export type Shared = Awaited<ReturnType<typeof openShared>>;
+
 /** Opens all that instances share. It is loaded only if Valkey is configured, and connects only in `start`. */
 export async function openShared(
   address: ValkeyAddress,

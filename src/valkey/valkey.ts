@@ -15,9 +15,6 @@ import {
 /** How long a request waits for an answer, in milliseconds; then its instance decides alone. */
 export const GIVE_UP_MS = 50;
 
-/** Calls without an answer, one after the other, that make an outage; fewer are a pause. */
-const SILENT_CALLS = 3;
-
 /** How often an instance says that it is there and asks whether the keys have changed, in milliseconds. */
 export const BEAT_MS = 500;
 
@@ -45,8 +42,8 @@ export type CallOutcome = "answered" | "given_up" | "failed";
 export type Valkey = ReturnType<typeof createValkey>;
 
 /**
- * Valkey or Redis, which several instances share. It may fail at any time, so it is up or down. While it
- * is down, `ask` returns null at once, and a timer looks if it is back.
+ * Valkey or Redis, which several instances share. It may fail at any time, so it is up or down, and a beat finds
+ * which. While it is down, or an answer is late, no request waits for it.
  *
  * @param clock for tests, as `connect`
  */
@@ -65,39 +62,19 @@ export function createValkey(
   let instances: number | null = null;
   let beatsWithFewer = 0;
   let aheadMs = Date.now() - clock.nowMs();
-  /** Calls that were given up one after the other, and when the last one was. */
-  let silent = 0;
-  let givenUpMs = 0;
 
-  /**
-   * The result of a script. A late answer is only its own call's failure; after several in a row, Valkey
-   * is down, and the connection is given up.
-   *
-   * @throws ValkeyError
-   */
-  const run: RunScript = async (wanted, keys, args, limitMs = GIVE_UP_MS, onResult) => {
-    connection ??= connect();
-    const used = connection;
-    const startMs = clock.nowMs();
-    try {
-      const result = await used.run(wanted, keys, args, limitMs, onResult);
-      silent = 0;
-      return result;
-    } catch (error) {
-      const failure = error instanceof ValkeyError ? error.failure : "lost";
-      if (failure === "silent" && startMs >= givenUpMs) {
-        givenUpMs = clock.nowMs();
-        silent += 1;
-      }
-      if (failure === "silent" && problem === null && silent < SILENT_CALLS) throw error;
-      if (failure !== "refused") {
-        silent = 0;
-        used.close();
-        if (connection === used) connection = null;
-      }
-      enter(reasonOf(error));
-      throw error;
+  /** Makes Valkey down because of the error of a call; an error that is an answer leaves the connection open. */
+  const fail = (error: unknown) => {
+    if (!(error instanceof ValkeyError && error.failure === "refused")) {
+      connection?.close();
+      connection = null;
     }
+    enter(reasonOf(error));
+  };
+  /** The result of a script for a beat; throws ValkeyError. */
+  const run: RunScript = async (wanted, keys, args, limitMs = GIVE_UP_MS) => {
+    connection ??= connect();
+    return await connection.run(wanted, keys, args, limitMs);
   };
   /** Takes part in the count of the instances; returns the version of the keys. */
   const countMe = async (): Promise<string> => {
@@ -151,9 +128,10 @@ export function createValkey(
           // The first call of a connection has time to connect, so it does not show how fast Valkey is.
           if (connection === null) await countMe();
           await onVersion(await countMe());
-          enter(null);
-        } catch {
-          // `run` has said why, or it was a pause.
+          // Unless the call of a request has failed meanwhile.
+          if (connection !== null) enter(null);
+        } catch (error) {
+          fail(error);
         }
         if (stopBeats !== null) stopBeats = clock.after(BEAT_MS, beat);
       };
@@ -167,21 +145,23 @@ export function createValkey(
       connection?.close();
       connection = null;
     },
-    /** The result of a script for a request; null if Valkey is down or does not answer in time. `onResult` gets it also later. */
+    /** The result of a script for a request; null if Valkey is down or does not answer in time. */
     async ask<T>(
       wanted: Script<T>,
       keys: readonly string[],
       args: readonly (string | number)[],
-      onResult?: (result: T) => void,
     ): Promise<T | null> {
-      if (problem !== null) return null;
+      const used = connection;
+      if (problem !== null || used === null || used.isLate()) return null;
       const startMs = clock.nowMs();
       let outcome: CallOutcome = "answered";
       try {
-        return await run(wanted, keys, args, GIVE_UP_MS, onResult);
+        return await used.run(wanted, keys, args, GIVE_UP_MS);
       } catch (error) {
+        // A beat finds whether that was a pause.
         const isSilent = error instanceof ValkeyError && error.failure === "silent";
         outcome = isSilent ? "given_up" : "failed";
+        if (!isSilent && used === connection) fail(error);
         return null;
       } finally {
         valkey.onCall?.(clock.nowMs() - startMs, outcome);

@@ -466,7 +466,10 @@ describe("the document is available", () => {
   ])("sixscope openapi ends well with a reader that %s", async (_, reader, read) => {
     const script = `{ "$0" "$1" openapi; echo "status $?" >&2; } | ${reader}`;
     const child = Bun.spawn(["sh", "-c", script, process.execPath, MAIN], { stderr: "pipe" });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
     expect({ stdout, stderr }).toEqual({ stdout: read, stderr: "status 0\n" });
   });
 

@@ -54,8 +54,8 @@ export async function onInstalledMachine(
     stderr: "pipe",
   });
   const [stdout, stderr, status] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
     child.exited,
   ]);
   return { status, stdout, stderr };

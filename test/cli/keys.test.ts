@@ -325,8 +325,8 @@ describe("without a working standard output", () => {
     const command = ["bash", "-c", script, process.execPath, main];
     const child = Bun.spawn(command, { env: environment, stdout: "pipe", stderr: "pipe" });
     const [stdout, stderr, status] = await Promise.all([
-      child.stdout.text(),
-      child.stderr.text(),
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
       child.exited,
     ]);
     return { stdout, stderr, status };
@@ -377,7 +377,7 @@ describe("without a working standard output", () => {
     expect(libc.fcntl(pipe, F_SETFL, constants.O_RDWR | constants.O_NONBLOCK)).toBe(0);
     closeSync(pipe);
     expect(await lister.exited).toBe(0);
-    expect((await counter.stdout.text()).trim()).toBe("20001");
+    expect((await new Response(counter.stdout).text()).trim()).toBe("20001");
   });
 });
 

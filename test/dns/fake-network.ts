@@ -1,6 +1,11 @@
 import { formatSocketAddress, type SocketAddress } from "../../src/addr/socket-address.ts";
-import { systemSockets } from "../../src/dns/sockets.ts";
-import type { DnsSocket, SocketEvents, Sockets, Transport } from "../../src/dns/transport.ts";
+import { systemSockets } from "../../src/dns/transport/sockets.ts";
+import type {
+  DnsSocket,
+  SocketEvents,
+  Sockets,
+  Transport,
+} from "../../src/dns/transport/transport.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { askedName } from "./messages.ts";
 
@@ -101,9 +106,9 @@ export class CountedSockets implements Sockets {
     const counted = isCheck(query) ? 0 : 1;
     this.openCount += counted;
     return {
-      close: (isClean) => {
+      close: () => {
         this.openCount -= counted;
-        socket.close(isClean);
+        socket.close();
       },
     };
   }

@@ -2,18 +2,23 @@ import fc from "fast-check";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { formatIpv4, ipv4FromWord } from "../../src/addr/ipv4.ts";
 import { ipv6FromWords } from "../../src/addr/ipv6.ts";
-import { rcodeName } from "../../src/dns/codes.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
-import { createQuery, createQuestion, decodeMessage, type Message } from "../../src/dns/message.ts";
-import { canonicalName, DnsFormatError, encodeName } from "../../src/dns/name.ts";
+import { rcodeName } from "../../src/dns/message/codes.ts";
+import {
+  createQuery,
+  createQuestion,
+  decodeMessage,
+  type Message,
+} from "../../src/dns/message/message.ts";
+import { canonicalName, DnsFormatError, encodeName } from "../../src/dns/message/name.ts";
 import {
   RECORD_TYPES,
   type RecordType,
   type ResourceRecord,
   typeCode,
-} from "../../src/dns/record.ts";
-import { interpret, matchDatagram, matchStreamed } from "../../src/dns/response.ts";
-import { frameMessage, MessageStream } from "../../src/dns/stream.ts";
+} from "../../src/dns/message/record.ts";
+import { interpret, matchDatagram, matchStreamed } from "../../src/dns/message/response.ts";
+import { frameMessage, MessageStream } from "../../src/dns/transport/stream.ts";
 import { EDNS, encodeMessage, type TestMessage } from "./messages.ts";
 
 /** Milliseconds that decoding a message may take on an idle machine of 2024. */

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
-import { MessageStream } from "../../src/dns/stream.ts";
+import { MessageStream } from "../../src/dns/transport/stream.ts";
 import { freePort } from "../lab/port.ts";
 
 /** A query over UDP, and the ways to respond. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseHostname } from "../../src/dns/hostname.ts";
-import { RECORD_TYPES, type RecordType } from "../../src/dns/record.ts";
+import { RECORD_TYPES, type RecordType } from "../../src/dns/message/record.ts";
 
 const L63 = "a".repeat(63);
 const NAME_253 = `${L63}.${L63}.${L63}.${"a".repeat(61)}`;

@@ -7,7 +7,7 @@ import {
   lookupHostname,
 } from "../../src/dns/client.ts";
 import { parseHostname } from "../../src/dns/hostname.ts";
-import { RECORD_TYPES, type RecordType, tryParseRecordType } from "../../src/dns/record.ts";
+import { RECORD_TYPES, type RecordType, tryParseRecordType } from "../../src/dns/message/record.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";

@@ -1,7 +1,7 @@
 import { ipv6ToBytes } from "../../src/addr/ipv6.ts";
-import { FLAG, HEADER_BYTES } from "../../src/dns/message.ts";
-import { decodeName, encodeName } from "../../src/dns/name.ts";
-import { type RecordType, type ResourceRecord, typeCode } from "../../src/dns/record.ts";
+import { FLAG, HEADER_BYTES } from "../../src/dns/message/message.ts";
+import { decodeName, encodeName } from "../../src/dns/message/name.ts";
+import { type RecordType, type ResourceRecord, typeCode } from "../../src/dns/message/record.ts";
 import { ByteReader } from "../../src/util/bytes.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { ByteWriter } from "../lab/byte-writer.ts";

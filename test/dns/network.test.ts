@@ -15,8 +15,8 @@ import {
 } from "../../src/addr/socket-address.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { type DnsServer, tryParseDnsServer } from "../../src/dns/server.ts";
-import { frameMessage } from "../../src/dns/stream.ts";
-import { FIRST_PORT, MAX_USES } from "../../src/dns/udp.ts";
+import { frameMessage } from "../../src/dns/transport/stream.ts";
+import { FIRST_PORT } from "../../src/dns/transport/udp.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { CountedSockets } from "./fake-network.ts";
@@ -303,28 +303,14 @@ describe("queries are hard to guess", () => {
     expect(new Set(server.arrivals.map(({ query }) => idOf(query))).size).toBeGreaterThan(950);
   });
 
-  test("a socket carries at most 16 queries, and its port is new", async () => {
+  test("each query has a port of its own", async () => {
     const server = await serve(honest);
     const client = createDnsClient({ servers: [server.endpoint], sockets });
     for (let at = 0; at < 1000; at++) await client.query(`n${at}`, "AAAA", { timeoutMs: 60_000 });
-    const uses = Map.groupBy(server.arrivals, ({ port }) => port);
+    const ports = new Set(server.arrivals.map(({ port }) => port));
     // Now and then, two of the random ports are the same.
-    expect(uses.size).toBeGreaterThanOrEqual(1000 / MAX_USES - 2);
-    const often = [...uses.values()].filter(({ length }) => length > MAX_USES);
-    expect(often.length).toBeLessThanOrEqual(2);
-    expect(Math.min(...uses.keys())).toBeGreaterThanOrEqual(FIRST_PORT);
-  });
-
-  test("a socket that received anything but the response carries no other query", async () => {
-    const server = await serve({
-      udp({ query, reply }) {
-        reply(new Uint8Array(20));
-        honest.udp({ query, reply } as Datagram);
-      },
-    });
-    const client = createDnsClient({ servers: [server.endpoint], sockets });
-    for (let at = 0; at < 5; at++) await client.query(`n${at}`, "AAAA", { timeoutMs: 60_000 });
-    expect(new Set(server.arrivals.map(({ port }) => port)).size).toBe(5);
+    expect(ports.size).toBeGreaterThan(950);
+    expect(Math.min(...ports)).toBeGreaterThanOrEqual(FIRST_PORT);
   });
 
   test("200 queries at once have 200 ports", async () => {
@@ -398,7 +384,8 @@ describe("no socket stays open", () => {
 test("500 different questions at once over real sockets all get the right answer", async () => {
   const server = await serve({
     udp({ query, reply }) {
-      const number = Number(/\d+/.exec(askedName(query))?.[0]);
+      // The client asks for the root, too, if the server seems slow.
+      const number = Number(/\d+/.exec(askedName(query))?.[0] ?? 0);
       reply(
         replyTo(query, { answers: [aaaa(askedName(query), `2001:db8::${number.toString(16)}`)] }),
       );

@@ -5,7 +5,7 @@ import {
   tryParseSocketAddress,
 } from "../../src/addr/socket-address.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
-import type { DnsSocket, Sockets } from "../../src/dns/transport.ts";
+import type { DnsSocket, Sockets } from "../../src/dns/transport/transport.ts";
 import { randomFrom } from "../lab/simulation.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { aaaa, askedName, replyTo } from "./messages.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { createDnsClient } from "../../src/dns/client.ts";
-import { type RecordType, tryParseRecordType } from "../../src/dns/record.ts";
+import { type RecordType, tryParseRecordType } from "../../src/dns/message/record.ts";
 import { type Started, startAuthority } from "../lab/authorities.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";

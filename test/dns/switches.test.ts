@@ -1,9 +1,9 @@
 /** The switches of a query, as they are seen on the wire, and what real servers answer to them. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createDnsClient } from "../../src/dns/client.ts";
-import { FLAG, HEADER_BYTES } from "../../src/dns/message.ts";
-import { NameReader } from "../../src/dns/name.ts";
-import { OPT_CODE, typeName } from "../../src/dns/record.ts";
+import { FLAG, HEADER_BYTES } from "../../src/dns/message/message.ts";
+import { NameReader } from "../../src/dns/message/name.ts";
+import { OPT_CODE, typeName } from "../../src/dns/message/record.ts";
 import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
 import type { DnsResult } from "../../src/tools/dns/result.ts";

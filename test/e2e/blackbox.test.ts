@@ -26,9 +26,8 @@ afterAll(async () => await knot?.stop());
 describe("/probe", () => {
   /** The answer of /probe as numbers by series, or its status. */
   async function probe(service: Service, query: string, timeoutSeconds?: string) {
-    const headers = timeoutSeconds
-      ? { "X-Prometheus-Scrape-Timeout-Seconds": timeoutSeconds }
-      : undefined;
+    const headers = new Headers();
+    if (timeoutSeconds) headers.set("X-Prometheus-Scrape-Timeout-Seconds", timeoutSeconds);
     const response = await fetch(`${metricsUrl(service)}/probe?${query}`, { headers });
     if (response.status !== 200) return response.status;
     return seriesIn(await response.text());

@@ -234,7 +234,7 @@ labTest("Ctrl-C ends mtr with what there is", async () => {
   }
   // On a busy machine a round may have ended before the signal.
   const REPLIED = "The target replied to";
-  expect({ status: await child.exited, stderr: await child.stderr.text() }).toEqual({
+  expect({ status: await child.exited, stderr: await new Response(child.stderr).text() }).toEqual({
     status: stdout.includes(REPLIED) ? 0 : 1,
     stderr: "",
   });

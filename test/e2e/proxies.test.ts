@@ -89,7 +89,7 @@ async function askAsStranger(
     const [headers = "", body = ""] = answer.split("\r\n\r\n");
     return { id: /^x-request-id: (.*)$/im.exec(headers)?.[1] ?? "", body: JSON.parse(body) };
   }
-  throw new Error(`the proxy has ended: ${await proxy.stderr.text()}`);
+  throw new Error(`the proxy has ended: ${await new Response(proxy.stderr).text()}`);
 }
 
 /** Starts a service and a proxy in front of it, and asks. */

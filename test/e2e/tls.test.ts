@@ -134,7 +134,7 @@ describe("HTTPS", () => {
       ["openssl", "s_client", "-connect", host, version, "-cipher", "ALL:@SECLEVEL=0"],
       { stdin: "ignore", stdout: "pipe", stderr: "ignore" },
     );
-    const said = await handshake.stdout.text();
+    const said = await new Response(handshake.stdout).text();
     expect(said.includes("Cipher is (NONE)")).toBe(!works);
   });
 

@@ -308,7 +308,7 @@ async function runUntil(
     isDone = true;
     act(child);
   }
-  return { status: await child.exited, stdout, stderr: await child.stderr.text() };
+  return { status: await child.exited, stdout, stderr: await new Response(child.stderr).text() };
 }
 
 describe("Ctrl-C", () => {

@@ -1,8 +1,10 @@
 /** The middleware in cases for which a running service would need a proxy, a certificate or a stop. */
 import { describe, expect, test } from "bun:test";
+import { Hono } from "hono";
+import type { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { Connection } from "../../src/http/client-address.ts";
-import { createMiddleware } from "../../src/http/middleware.ts";
+import { createMiddleware, type Env } from "../../src/http/middleware.ts";
 import { respond, respondError } from "../../src/http/respond.ts";
 import { createLog } from "../../src/util/log.ts";
 
@@ -16,21 +18,23 @@ function middleware(rate = "100") {
   return createMiddleware({ config, keyring: { find: () => null }, log });
 }
 
-/** The response to a request; the body of one that may be routed is its id. */
-function pass(
+/** The response to a request; the body of one that is admitted is its id. */
+async function pass(
   connection: Connection,
   sent: Readonly<Record<string, string>> = {},
   draining = false,
   admit = middleware(),
-): Response {
+): Promise<Response> {
+  const app = new Hono<Env>();
+  app.onError((error, context) => respondError(context.get("info"), error as ApiError));
+  app.all("*", async (context) => {
+    const preflight = await admit({ patterns: [] }, context);
+    const info = context.get("info");
+    return preflight ?? respond(info, info.id);
+  });
   const method = "Access-Control-Request-Method" in sent ? "OPTIONS" : "GET";
   const request = new Request("http://localhost/", { method, headers: sent });
-  const bindings = { connection, draining, allowSeconds: () => {} };
-  const admission = admit(request, bindings, { route: null, isPage: false, price: 1 });
-  if (admission instanceof Promise) throw new Error("nothing to wait for");
-  const { info, isPreflight, refusal } = admission;
-  if (isPreflight) return respond(info, null, 204);
-  return refusal ? respondError(info, refusal) : respond(info, info.id);
+  return await app.fetch(request, { connection, draining, allowSeconds: () => {} });
 }
 
 const tcp = (peer: string, encrypted: boolean) => ({ peer, encrypted });
@@ -49,8 +53,8 @@ describe("an answer", () => {
     ["over a unix socket does not", UNIX, claim("https"), false, 200, null, null],
     ["of a server that stops ends the connection", tcp("192.0.2.1", true), {}, true, 200, "close", "max-age=31536000"],
   ];
-  test.each(rows)("%s", (_, connection, sent, draining, status, closes, security) => {
-    const answer = pass(connection, sent, draining);
+  test.each(rows)("%s", async (_, connection, sent, draining, status, closes, security) => {
+    const answer = await pass(connection, sent, draining);
     const { headers } = answer;
     expect([
       answer.status,
@@ -68,10 +72,11 @@ describe("a few answers that cost no quota end their connection, most leave it o
     ["plain HTTP from elsewhere", tcp("192.0.2.1", false), {}, 400],
     ["a proxy's client without HTTPS", tcp("10.0.0.1", false), claim("http"), 400],
     ["clients over their limit", tcp("192.0.2.1", true), {}, 429],
-  ])("%s", (_, connection, sent, status) => {
+  ])("%s", async (_, connection, sent, status) => {
   const admit = middleware("1");
-  pass(tcp("192.0.2.1", true), {}, false, admit);
-  const answers = Array.from({ length: 1_000 }, () => pass(connection, sent, false, admit));
+  await pass(tcp("192.0.2.1", true), {}, false, admit);
+  const asked = Array.from({ length: 1_000 }, () => pass(connection, sent, false, admit));
+  const answers = await Promise.all(asked);
   expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([status]));
   const closed = answers.filter(({ headers }) => headers.get("connection") === "close").length;
   expect(closed).toBeGreaterThan(0);
@@ -89,7 +94,7 @@ describe("a request id", () => {
     ["with odd characters is not", "10.0.0.1", "a b\"c", ODD],
     ["that is empty is not", "10.0.0.1", "", ODD],
   ])("%s", async (_, peer, sent, expected) => {
-    const response = pass(tcp(peer, true), { "X-Request-Id": sent });
+    const response = await pass(tcp(peer, true), { "X-Request-Id": sent });
     expect(await response.text()).toMatch(expected);
   });
 });

@@ -9,7 +9,7 @@ import { parseIpv6 } from "../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
-import { labEnvironment, run } from "../lab/run.ts";
+import { awaitAddress, labEnvironment, run } from "../lab/run.ts";
 import { type IcmpEngine, openIcmp } from "./engines.ts";
 import { withTag } from "./tag.ts";
 
@@ -88,7 +88,8 @@ describeWith(labMissing)("through twelve kernel routers", () => {
   test("40 traces at once to 40 targets behind the same rate-limited routers show every hop", async () => {
     const targets = Array.from({ length: 40 }, (_, index) => alias(index));
     const commands = targets.map((target) => `addr add ${target}/64 dev uplink nodad`).join("\n");
-    await chain.exec(TARGET_NODE, ["ip", "-batch", "-"], commands);
+    const script = ["ip -batch -", ...targets.map(awaitAddress)].join(" && ");
+    await chain.exec(TARGET_NODE, ["sh", "-c", script], commands);
     const outcomes = await Promise.all(targets.map((target) => trace(target)));
     for (const [index, outcome] of outcomes.entries()) {
       expect(addresses(outcome)).toEqual([

@@ -38,8 +38,8 @@ export async function run(command: readonly string[], input = ""): Promise<strin
     stderr: "pipe",
   });
   const [output, complaint, status] = await Promise.all([
-    child.stdout.text(),
-    child.stderr.text(),
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
     child.exited,
   ]);
   if (status !== 0) {
@@ -77,7 +77,14 @@ export function awaitLink(device: string): string {
   return awaitOutput(`ip -o link show dev ${device} | grep "state UP"`);
 }
 
-/** Runs many `ip` commands, each without its leading `ip`, in one process; stops at the first that fails. */
+/**
+ * Runs many `ip` commands, each without its leading `ip`, in one process, and waits until packets to the IPv6
+ * addresses that they add are accepted; stops at the first that fails.
+ */
 export async function runIp(commands: readonly string[]): Promise<void> {
-  await run(["ip", "-batch", "-"], `${commands.join("\n")}\n`);
+  const added = commands.flatMap(
+    (command) => /^addr(?:ess)? add ([^/]*:[^/]*)\//.exec(command)?.[1] ?? [],
+  );
+  const script = ["ip -batch -", ...added.map(awaitAddress)].join(" && ");
+  await run(["sh", "-c", script], `${commands.join("\n")}\n`);
 }

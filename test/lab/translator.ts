@@ -1,7 +1,7 @@
 import { closeSync, mkdtempSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { internetChecksum } from "../../src/icmp/wire/packet.ts";
-import { awaitLink, findProgram, labEnvironment, run } from "./run.ts";
+import { awaitLink, findProgram, labEnvironment, run, runIp } from "./run.ts";
 import { openTun } from "./tun.ts";
 
 /** The prefix that leads to IPv4. */
@@ -55,25 +55,24 @@ export async function startTranslator(): Promise<AsyncDisposable> {
   const tun = openTun("ipv4");
   const tayga = [findProgram("tayga") as string, "--config", file];
   await run([...tayga, "--mktun"]);
-  const commands = [
-    "link set nat64 up",
-    "link set ipv4 up",
-    "addr add 2001:db8:1::1/128 dev nat64 nodad",
-    `route add ${PREFIX}/96 dev nat64 src 2001:db8:1::1`,
-    "route add 2001:db8:1::ffff/128 dev nat64",
-    "route add 192.168.255.0/24 dev nat64",
-    "route add 192.0.2.0/24 dev ipv4",
-  ];
   const forward = ["ipv4/ip_forward", "ipv6/conf/all/forwarding", "ipv4/conf/all/rp_filter"]
     .map((name, at) => `echo ${at < 2 ? 1 : 0} > /proc/sys/net/${name}`)
     .join(" && ");
-  await run(["sh", "-c", `${forward} && ip -batch -`], `${commands.join("\n")}\n`);
+  await run(["sh", "-c", forward]);
+  await runIp(["link set nat64 up", "link set ipv4 up"]);
   const translator = Bun.spawn([...tayga, "--nodetach"], {
     env: labEnvironment,
     stdout: "ignore",
     stderr: "ignore",
   });
   await run(["sh", "-c", awaitLink("nat64")]);
+  await runIp([
+    "addr add 2001:db8:1::1/128 dev nat64 nodad",
+    `route add ${PREFIX}/96 dev nat64 src 2001:db8:1::1`,
+    "route add 2001:db8:1::ffff/128 dev nat64",
+    "route add 192.168.255.0/24 dev nat64",
+    "route add 192.0.2.0/24 dev ipv4",
+  ]);
   const buffer = new Uint8Array(2048);
   const serve = setInterval(() => {
     for (;;) {

@@ -1,6 +1,10 @@
 /** Which locations a request asks, by hundreds of seeded choices. */
 import { expect, test } from "bun:test";
-import { chooseLocations } from "../../src/locations/from.ts";
+import type { Parameter } from "../../src/api/parameters.ts";
+import { chooseLocations, withFrom } from "../../src/locations/from.ts";
+import { ping } from "../../src/tools/ping/endpoint.ts";
+
+const FROM = withFrom(ping).parameters["from"] as Parameter;
 
 /** Numbers from 0 to 1; mulberry32. */
 function randomOf(seed: number): () => number {
@@ -64,19 +68,13 @@ test("whatever the words mean, as many are chosen as there are and `limit` allow
     const chosen = chooseLocations(meant, limit, random);
     const possible = new Set(meant.flat());
     expect([seed, chosen.length]).toEqual([seed, Math.min(limit, possible.size)]);
+    const byWord = new Map(meant.map((names, at) => [`w${at}`, names]));
+    const words = [...byWord.keys()].join();
+    const price = FROM.price?.(words, { limit }, () => byWord);
+    expect([seed, price]).toEqual([seed, Math.max(1, chosen.length)]);
     expect([new Set(chosen).size, possible.isSupersetOf(new Set(chosen))]).toEqual([
       chosen.length,
       true,
     ]);
   }
-});
-
-test("words that mean ten thousand cost as much as can be chosen", () => {
-  let drawn = 0;
-  const random = () => {
-    drawn += 1;
-    return 0.5;
-  };
-  expect(chooseLocations(Array(16).fill(names("n", 10_000)), 32, random)).toHaveLength(32);
-  expect(drawn).toBeLessThanOrEqual(16 * 32);
 });

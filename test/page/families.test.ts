@@ -34,6 +34,9 @@ beforeAll(async () => {
   await runIp([
     "link add service type veth peer name visitor netns visitor",
     "link set service up",
+  ]);
+  await there("ip", "link", "set", "visitor", "up");
+  await runIp([
     `addr add ${SERVICE[0]}/24 dev service`,
     `addr add ${SERVICE[1]}/64 dev service nodad`,
   ]);

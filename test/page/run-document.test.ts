@@ -10,8 +10,7 @@ Object.assign(globalThis, {
   document: { querySelector: () => ({ content }) },
   location: { host: "six.example.test" },
 });
-// By a name that the compiler does not follow, because tests have no types of browsers.
-const { documentOf, stampOf } = await import(`${"../../src/page/browser/run-document"}.ts`);
+const { documentOf, stampOf } = await import("../../src/page/browser/run-document.ts");
 
 const VALUES = { count: "10", rounds: "60" };
 

@@ -261,27 +261,14 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect(service.stderr()).not.toContain("target=");
   });
 
-  test("many roll calls of a service at once get one answer, which goes to it alone", async () => {
-    const foreign = await connect({ servers: [nats.url] });
-    let announcements = 0;
-    const heard: string[] = [];
-    foreign.subscribe("sixscope.here.>", {
-      callback(_, { subject }) {
-        if (subject.endsWith(".me")) announcements += 1;
-        heard.push(subject);
-      },
-    });
-    for (const name of ["", "a.b", "*", "x".repeat(65)]) foreign.publish("sixscope.rollcall", name);
-    for (let call = 0; call < 20; call++) foreign.publish("sixscope.rollcall", "me");
-    await foreign.flush();
-    while (announcements === 0) await Bun.sleep(20);
-    // The answer to a request shows that the instance has read all of them.
-    await ask(service, "/ping/::1?count=1&from=gone");
-    await foreign.flush();
-    expect(announcements).toBe(1);
-    // Only a beat may go to all meanwhile.
-    expect(heard.filter((subject) => subject === "sixscope.here.here").length).toBeLessThan(2);
-    await foreign.close();
+  test("a request for all or a tag waits until the list of a new service is complete", async () => {
+    await using _agent = await startAgent({ ...settings("bud"), SIXSCOPE_LOCATION_TAGS: "new" });
+    await using other = await startService({ ...SETTINGS, SIXSCOPE_NATS_URL: nats.url });
+    await other.says("connected to NATS");
+    const tagged = await ask(other, "/ping/::1?count=1&from=new");
+    expect(tagged.locations?.map(({ location }) => location)).toEqual(["bud"]);
+    expect(await whoIsThere(other)).toEqual(expect.arrayContaining(["bud", "here"]));
+    expect(other.stderr()).not.toContain("agent came");
   });
 
   test("a location without an agent is known at once, and the others' results stand", async () => {
@@ -427,7 +414,8 @@ describeWith(missing)("agents and an instance with a location", () => {
     });
     // The next question shows that nobody is there, long before its silence does.
     expect((await ask(service, path)).status).toBe(404);
-    expect(await rowOf(service, "cdg")).toBeUndefined();
+    while ((await rowOf(service, "cdg")) !== undefined) await Bun.sleep(100);
+    await service.says('msg="agent lost" location=cdg agents=0');
   });
 
   test("an agent serves its health and its metrics, and nothing of HTTP else", async () => {
@@ -637,6 +625,29 @@ describeWith(missing)("agents and an instance with a location", () => {
         expect(answer.error?.code).toBe("LOCATION_UNAVAILABLE");
         expect(String(answer.error?.details["reason"])).toContain(reason);
       }
+    });
+
+    test("fields that only a newer agent knows are left out", async () => {
+      const newer = { newer: [1] };
+      const sample = { ...SAMPLE, ...newer };
+      const details = { ...DETAILS, verdict: { ...VERDICT, ...newer }, ...newer };
+      const subscription = foreign.subscribe("sixscope.ask.odd", {
+        callback: (_, message) =>
+          say(
+            message,
+            { event: "sample", data: sample },
+            { result: { ...GOOD, results: [sample], details, ...newer } },
+          ),
+      });
+      await foreign.flush();
+      const path = "/ping/::1?count=1&from=odd";
+      const events = await Array.fromAsync(readEvents(await stream(service, path)));
+      subscription.unsubscribe();
+      const location = "odd";
+      expect<unknown>(events.map(({ data }) => data)).toEqual([
+        { ...SAMPLE, location },
+        { ...GOOD, details: { ...DETAILS, location } },
+      ]);
     });
 
     test("texts of an agent are safe to print, but for what the caller sent", async () => {
@@ -852,13 +863,15 @@ describeWith(missing)("agents and an instance with a location", () => {
       const heard: string[] = [];
       foreign.subscribe("sixscope.>", { callback: (_, { subject }) => void heard.push(subject) });
       foreign.subscribe("elsewhere", { callback: (_, { subject }) => void heard.push(subject) });
-      for (const reply of ["sixscope.here.victim", "sixscope.cancel.here", "elsewhere"]) {
+      for (const reply of ["sixscope.here.victim.00000000", "sixscope.cancel.here", "elsewhere"]) {
         const value = JSON.stringify({ ...QUESTION, token: token() });
         foreign.publish("sixscope.ask.here", value, { reply });
       }
       // Its answer comes when those before it are answered.
       await request({ ...QUESTION, token: token() });
-      expect(heard.filter((subject) => !/\.(ask|here)\.here$/.test(subject))).toEqual([]);
+      expect(heard.filter((subject) => !/\.(ask\.here|here\.here\.\w+)$/.test(subject))).toEqual(
+        [],
+      );
     });
 
     test("a run ends with its token and with nothing else, and says so", async () => {
@@ -901,35 +914,32 @@ describeWith(missing)("agents and an instance with a location", () => {
     });
 
     test("announcements that are not valid are not listed", async () => {
-      const said = { version: "9", families: [6], since: "2026-01-31T12:00:00Z", tags: [] };
-      const id = "00000000";
+      const good = { version: "9", families: [6], since: "2026-01-31T12:00:00Z", tags: [] };
       const odd = [
-        ["one", { id, said: { ...said, families: [5] } }],
+        ["one", { ...good, families: [5] }],
         ["two", "no JSON"],
-        ["three", { id, said: { ...said, version: "9\u2028" } }],
-        ["four", { id, said: { ...said, families: [6, 6] } }],
-        ["five", { id, said, more: "x".repeat(2000) }],
-        ["nine", { id: "ams", said }],
-        ["ten", { id, said: { ...said, tags: ["EU"] } }],
-        ["eleven", { id }],
-        ["Six", { id, said }],
-        ["all", { id, said }],
-        ["<b>", { id, said }],
-        ["-", { id, said }],
-        ["x\u2028", { id, said }],
-        ["x".repeat(33), { id, said }],
+        ["three", { ...good, version: "9\u2028" }],
+        ["four", { ...good, families: [6, 6] }],
+        ["five", { ...good, more: "x".repeat(2000) }],
+        ["ten", { ...good, tags: ["EU"] }],
+        ["eleven", {}],
+        ["Six", good],
+        ["all", good],
+        ["<b>", good],
+        ["-", good],
+        ["x\u2028", good],
+        ["x".repeat(33), good],
       ] as const;
-      for (const [name, value] of odd) {
-        foreign.publish(`sixscope.here.${name}`, JSON.stringify(value));
-      }
-      foreign.publish("sixscope.here.good", JSON.stringify({ id, said }));
+      const here = (name: string, agent = "00000000") => `sixscope.here.${name}.${agent}`;
+      for (const [name, value] of odd) foreign.publish(here(name), JSON.stringify(value));
+      foreign.publish(here("nine", "ams"), JSON.stringify(good));
+      foreign.publish(here("good"), JSON.stringify(good));
       await waitFor(service, ["good"]);
-      foreign.publish("sixscope.here.good", JSON.stringify({ id, left: true }));
+      foreign.publish(here("good"));
       while ((await whoIsThere(service)).includes("good")) await Bun.sleep(20);
       const listed = await whoIsThere(service);
-      expect(odd.map(([name]) => name as string).filter((name) => listed.includes(name))).toEqual(
-        [],
-      );
+      const names = ["nine", ...odd.map(([name]) => name as string)];
+      expect(names.filter((name) => listed.includes(name))).toEqual([]);
     });
   });
 });

@@ -203,30 +203,22 @@ scaleTest("requests that wait when Valkey freezes are answered too", async () =>
   expect(granted(responses)).toBeLessThanOrEqual(LIMIT + unheard);
 });
 
-scaleTest(
-  "a pause of 120 ms refuses nobody, and a frozen Valkey no client of its share",
-  async () => {
-    await using server = await ValkeyServer.start();
-    await using instances = await startInstances(server, SETTINGS);
-    const [service] = instances.services as [Service];
-    const ask = (requests: number) =>
-      flood([service], 1, requests, () => send(service, "192.0.2.1"));
-    expect(granted(await ask(50))).toBe(50);
-    server.signal("SIGSTOP");
-    setTimeout(() => server.signal("SIGCONT"), 120);
-    expect(granted(await ask(10))).toBe(10);
-    // On a machine so slow that more calls were late, this is an outage.
-    await instances.areUp(true);
-    server.signal("SIGSTOP");
-    await instances.areUp(false);
-    const before = granted(await ask(40));
-    // A third of the 30 that were left is ten.
-    expect(before).toBeWithin(8, 20);
-    server.signal("SIGCONT");
-    await instances.areUp(true);
-    expect(60 + before + granted(await ask(40))).toBeLessThanOrEqual(LIMIT);
-  },
-);
+scaleTest("a frozen Valkey refuses no client its share of what was left", async () => {
+  await using server = await ValkeyServer.start();
+  await using instances = await startInstances(server, SETTINGS);
+  const [service] = instances.services as [Service];
+  const ask = (requests: number) => flood([service], 1, requests, () => send(service, "192.0.2.1"));
+  expect(granted(await ask(60))).toBe(60);
+  await instances.areUp(true);
+  server.signal("SIGSTOP");
+  await instances.areUp(false);
+  const before = granted(await ask(40));
+  // A third of the 30 that were left is ten.
+  expect(before).toBeWithin(8, 20);
+  server.signal("SIGCONT");
+  await instances.areUp(true);
+  expect(60 + before + granted(await ask(40))).toBeLessThanOrEqual(LIMIT);
+});
 
 scaleTest("a client keeps to its limit though Valkey has lost all counts", async () => {
   await using server = await ValkeyServer.start();

@@ -1,12 +1,11 @@
 /** The limits that instances share through Valkey, beside those of an instance alone. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { z } from "zod";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import { namesBelow } from "../../src/config/valkey-address.ts";
-import { createRateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
+import { RateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
 import { createLog } from "../../src/util/log.ts";
-import { type Client, createConnection, script } from "../../src/valkey/connection.ts";
+import { type Client, createConnection } from "../../src/valkey/connection.ts";
 import { createSharedLimiter } from "../../src/valkey/limiter.ts";
 import { createValkey } from "../../src/valkey/valkey.ts";
 import { VirtualClock } from "../icmp/fake.ts";
@@ -40,11 +39,8 @@ const LIMITS = { anonymous: 12, prefix: 20 };
 scaleTest("three instances grant together what one alone does, and say the same", async () => {
   // An answer is waited for, however busy this machine is.
   const patient: typeof createConnection = (url, clock) => {
-    const { run, close } = createConnection(url, clock);
-    return {
-      run: (wanted, keys, args, _, onResult) => run(wanted, keys, args, 60_000, onResult),
-      close,
-    };
+    const { run, ...connection } = createConnection(url, clock);
+    return { ...connection, run: (wanted, keys, args) => run(wanted, keys, args, 60_000) };
   };
   let prefix = 0;
   const request = fc.record({
@@ -59,7 +55,7 @@ scaleTest("three instances grant together what one alone does, and say the same"
       const valkeys = [1, 2, 3].map(() => createValkey(address, LOG, undefined, connect));
       for (const valkey of valkeys) await valkey.start(async () => {});
       const limiters = valkeys.map((valkey) => createSharedLimiter(LIMITS, valkey));
-      const alone = createRateLimiter(LIMITS);
+      const alone = new RateLimiter(LIMITS);
       for (const { instance, client, price } of requests) {
         const subject = SUBJECTS[client] as RateLimitSubject;
         const { allowed, limit, remaining } = alone.take(subject, price);
@@ -82,12 +78,9 @@ describe("while Valkey does not answer", () => {
     const valkey = createValkey({ url: server.url, prefix }, LOG);
     await valkey.start(async () => {});
     const away = { is: false };
-    const ask: typeof valkey.ask = async (wanted, keys, args, onResult) => {
-      if (away.is) return null;
-      return await valkey.run(wanted, keys, args, 60_000, onResult);
-    };
-    const names = valkey.names;
-    const parts = { ask, instances: 2, isUp: true, names, nowMs: valkey.nowMs };
+    const ask: typeof valkey.ask = async (wanted, keys, args) =>
+      away.is ? null : await valkey.run(wanted, keys, args, 60_000);
+    const parts = { ask, instances: 2, names: valkey.names, nowMs: valkey.nowMs };
     const limiter = createSharedLimiter({ anonymous: 100, prefix: 0 }, parts);
     const take = async (count: number) => {
       let granted = 0;
@@ -123,9 +116,8 @@ describe("while Valkey does not answer", () => {
   );
 
   scaleTest("a client that nobody knows gets one request at least", async () => {
-    const { valkey, away } = await opened("unknown:");
-    away.is = true;
-    const parts = { ...valkey, instances: 1000, isUp: false };
+    const { valkey } = await opened("unknown:");
+    const parts = { ...valkey, ask: async () => null, instances: 1000 };
     const limiter = createSharedLimiter({ anonymous: 100, prefix: 0 }, parts);
     const states = [1, 2].map(() => limiter.take(subject, 1));
     expect((await Promise.all(states)).map(({ allowed }) => allowed)).toEqual([true, false]);
@@ -133,36 +125,64 @@ describe("while Valkey does not answer", () => {
   });
 });
 
-test("a late answer takes back what was granted without it", async () => {
+test("each call tells what was granted without an answer, and no two tell the same", async () => {
   const calls: (readonly (string | number)[])[] = [];
-  const late: ((result: never) => void)[] = [];
+  let reply: readonly number[] | null = null;
   const parts = {
-    ask: (async (
-      _: unknown,
-      __: unknown,
-      args: (string | number)[],
-      onResult?: (result: never) => void,
-    ) => {
+    ask: (async (_: unknown, __: unknown, args: (string | number)[]) => {
       calls.push(args);
-      if (onResult) late.push(onResult);
-      return null;
+      return reply;
     }) as never,
     instances: 2,
-    isUp: true,
     names: namesBelow(""),
     nowMs: () => 100_000,
   };
   const limiter = createSharedLimiter({ anonymous: 100, prefix: 0 }, parts);
   const [subject] = SUBJECTS as [RateLimitSubject];
-  for (let count = 0; count < 3; count++)
-    expect((await limiter.take(subject, 2)).allowed).toBe(true);
-  // Each call tells what was granted without an answer.
-  expect(calls.map((args) => args[4])).toEqual([0, 2, 4]);
-  late[0]?.([1, 100, 2, 160] as never);
-  late[1]?.([1, 100, 6, 160] as never);
-  late[2]?.([1, 100, 12, 160] as never);
-  await limiter.take(subject, 2);
+  const take = () => limiter.take(subject, 2);
+  for (let count = 0; count < 3; count++) expect((await take()).allowed).toBe(true);
+  reply = [1, 100, 12, 160];
+  await Promise.all([take(), take()]);
+  expect(calls.map((args) => args[4])).toEqual([0, 2, 4, 6, 0]);
+  await take();
   expect(calls.at(-1)).toEqual([60, 2, 100, 12, 0, 160]);
+});
+
+scaleTest("a window that ends within a second goes on to count until its end", async () => {
+  const valkey = createValkey({ url: server.url, prefix: "ends:" }, LOG);
+  await valkey.start(async () => {});
+  const [subject] = SUBJECTS as [RateLimitSubject];
+  const key = "ends:used:address:2001:db8::1";
+  const nowMs = async () => {
+    const [seconds, microseconds] = (await server.cli("--raw", "TIME")).split("\n").map(Number);
+    return (seconds ?? 0) * 1000 + (microseconds ?? 0) / 1000;
+  };
+  // Early in a second, so that its end is less than a second and more than a few calls away.
+  let startMs = await nowMs();
+  while (startMs % 1000 > 200) {
+    await Bun.sleep(1000 - (startMs % 1000));
+    startMs = await nowMs();
+  }
+  const endSeconds = Math.floor(startMs / 1000) + 1;
+  await server.cli("SET", key, "2", "EXAT", `${endSeconds}`);
+  const rates = { anonymous: 3, prefix: 0 };
+  const parts = {
+    ...{ instances: 1, names: valkey.names, nowMs: valkey.nowMs },
+    ask: ((...[wanted, keys, args]: Parameters<typeof valkey.ask>) =>
+      valkey.run(wanted, keys, args, 60_000)) as typeof valkey.ask,
+  };
+  const take = () => createSharedLimiter(rates, parts).take(subject, 1);
+  const states = [await take(), await take()];
+  const isOver = (await nowMs()) >= endSeconds * 1000;
+  if (!isOver) {
+    expect(states).toMatchObject([
+      { allowed: true, remaining: 0, resetSeconds: endSeconds },
+      { allowed: false, remaining: 0, resetSeconds: endSeconds },
+    ]);
+  }
+  await Bun.sleep(Math.max(0, endSeconds * 1000 - (await nowMs())) + 5);
+  expect(await take()).toMatchObject({ allowed: true, remaining: 2 });
+  valkey.close();
 });
 
 describe("what answers otherwise than Valkey", () => {
@@ -314,62 +334,110 @@ test("instances that Valkey has forgotten count until they had the time to say t
   valkey.close();
 });
 
-describe("a call that has no answer", () => {
-  test("is given up after 50 ms by the clock; after three in a row, the next ones do not wait", async () => {
-    const timers: { delayMs: number; action: () => void }[] = [];
-    let nowMs = 0;
-    const clock = {
-      nowMs: () => nowMs,
-      after(delayMs: number, action: () => void) {
-        const timer = { delayMs, action };
-        timers.push(timer);
-        return () => void timers.splice(timers.indexOf(timer), 1);
-      },
-    };
-    const replies: unknown[] = [
-      [0, 3, ""],
-      [0, 3, ""],
-      [1, 0, 1, 0],
-    ];
+/** Waits until what is due without time passing is done. */
+const settle = async () => {
+  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+};
+
+describe("a Valkey that does not answer in time", () => {
+  /** A Valkey of three instances, whose answers come after `delayMs.value` milliseconds. */
+  const opened = async () => {
+    const clock = new VirtualClock();
+    const delayMs = { value: 0 };
+    const sent: string[] = [];
+    let used = 0;
+    const send = ((command: string, [, count, ...rest]: string[]) => {
+      sent.push(command);
+      const [, price = 0, limit = 0, counted = 0, granted = 0] = rest.slice(1).map(Number);
+      const take = () => {
+        used = Math.max(used, counted) + granted;
+        const allowed = Number(used + price <= limit);
+        used += allowed * price;
+        return [allowed, 1, used, 61];
+      };
+      const reply = count === "3" ? [clock.nowMs(), 3, ""] : take();
+      const { promise, resolve } = Promise.withResolvers<unknown>();
+      clock.event(clock.nowMs() + delayMs.value, () => resolve(reply));
+      return promise;
+    }) as Client["send"];
     let closed = 0;
-    const client: Client = {
-      send: (async () =>
-        replies.length > 0 ? replies.shift() : await new Promise(() => {})) as Client["send"],
-      close: () => void closed++,
-    };
-    const connect = () => createConnection("", clock, client);
+    const connect = () => createConnection("", clock, { send, close: () => void closed++ });
     const valkey = createValkey({ url: "valkey://[::1]", prefix: "" }, LOG, clock, connect);
     const outcomes: string[] = [];
     valkey.onCall = (_, outcome) => outcomes.push(outcome);
-    await valkey.start(async () => {});
-    expect(valkey.instances).toBe(3);
-    expect(timers.map(({ delayMs }) => delayMs)).toEqual([500]);
-
-    const any = script("return 1", () => z.array(z.int()));
-    expect(await valkey.ask(any, [], [])).toEqual([1, 0, 1, 0]);
-    const giveUp = async () => {
-      const pending = [valkey.ask(any, [], []), valkey.ask(any, [], [])];
-      expect(timers.map(({ delayMs }) => delayMs)).toEqual([500, 50, 50]);
-      nowMs += 50;
-      for (let call = 0; call < 2; call++) {
-        timers[1]?.action();
-        timers.splice(1, 1);
+    const pass = async (ms: number) => {
+      const endMs = clock.nowMs() + ms;
+      clock.event(endMs, () => {});
+      while (clock.nowMs() < endMs) {
+        clock.fire();
+        await settle();
       }
-      // One more turn of the event loop reads what has come meanwhile.
-      expect(timers.map(({ delayMs }) => delayMs)).toEqual([500, 1, 1]);
-      for (const { action } of timers.splice(1)) action();
-      expect(await Promise.all(pending)).toEqual([null, null]);
-      return [valkey.isUp, closed];
     };
-    // Calls at the same time wait for the same answer, so they count as one.
-    expect([await giveUp(), await giveUp()]).toEqual(Array(2).fill([true, 0]));
-    replies.push([2]);
-    expect(await valkey.ask(any, [], [])).toEqual([2]);
-    for (let count = 0; count < 2; count++) expect(await giveUp()).toEqual([true, 0]);
-    expect(await giveUp()).toEqual([false, 2]);
-    expect(await valkey.ask(any, [], [])).toBeNull();
-    outcomes.length = 2;
-    expect(outcomes).toEqual(["answered", "given_up"]);
+    const started = valkey.start(async () => {});
+    await settle();
+    await pass(1);
+    await started;
+    const limiter = createSharedLimiter({ anonymous: 90, prefix: 0 }, valkey);
+    const [subject] = SUBJECTS as [RateLimitSubject];
+    /** How long each of some requests at once waits, and how many are granted. */
+    const ask = async (requests: number) => {
+      const startMs = clock.nowMs();
+      const waits: number[] = [];
+      let granted = 0;
+      for (let request = 0; request < requests; request++) {
+        void limiter.take(subject, 1).then(({ allowed }) => {
+          waits.push(Math.round(clock.nowMs() - startMs));
+          granted += Number(allowed);
+        });
+      }
+      await settle();
+      while (waits.length < requests) await pass(1);
+      return { granted, longestMs: Math.max(...waits) };
+    };
+    return { valkey, clock, delayMs, outcomes, sent, ask, pass, closed: () => closed };
+  };
+
+  test("is waited for 50 ms once, and not again before it has answered", async () => {
+    const { valkey, delayMs, outcomes, sent, ask, pass, closed } = await opened();
+    expect([valkey.isUp, valkey.instances]).toEqual([true, 3]);
+    expect(await ask(50)).toEqual({ granted: 50, longestMs: 0 });
+    delayMs.value = 10_000;
+    // One more turn of the event loop reads what has come meanwhile.
+    expect(await ask(2)).toEqual({ granted: 2, longestMs: 51 });
+    expect(outcomes.slice(50)).toEqual(["given_up", "given_up"]);
+    sent.length = 0;
+    expect((await ask(5)).longestMs).toBe(0);
+    expect(sent).toEqual([]);
+    // A beat finds that it is more than a pause. The first one of a connection has the time to connect, and the
+    // next one shows how fast Valkey is.
+    expect([valkey.isUp, closed()]).toEqual([true, 0]);
+    await pass(600);
+    expect([valkey.isUp, closed()]).toEqual([false, 1]);
+    for (const [ms, isUp] of [
+      [10_000, false],
+      [100, false],
+      [1, true],
+    ] as const) {
+      delayMs.value = ms;
+      await pass(3_000);
+      expect(valkey.isUp).toBe(isUp);
+      expect((await ask(5)).longestMs).toBeLessThan(2);
+    }
+    valkey.close();
+  });
+
+  test("for 120 ms refuses nobody who has some of its share left, and is no outage", async () => {
+    const { valkey, delayMs, ask, pass, closed } = await opened();
+    await ask(50);
+    delayMs.value = 120;
+    // A third of the 40 that are left.
+    expect((await ask(13)).granted).toBe(13);
+    expect((await ask(1)).granted).toBe(0);
+    delayMs.value = 0;
+    await pass(100);
+    expect([valkey.isUp, closed()]).toEqual([true, 0]);
+    // 90 without 63, of which 13 are counted twice, because their answers came too late.
+    expect((await ask(40)).granted).toBe(14);
     valkey.close();
   });
 });

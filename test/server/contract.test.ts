@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { connect } from "node:net";
 import type { ErrorCode } from "../../src/api/errors.ts";
-import { RECORD_TYPES } from "../../src/dns/record.ts";
+import { RECORD_TYPES } from "../../src/dns/message/record.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";

@@ -1,8 +1,8 @@
 import { formatPrefix } from "../../addr/prefix.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
-import { certificateFault } from "../../dns/codes.ts";
 import { askTranslators } from "../../dns/dns64.ts";
+import { certificateFault } from "../../dns/message/codes.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { connectToNats, type NatsSettings } from "../../locations/link.ts";
 import { SUBJECTS } from "../../locations/protocol.ts";
@@ -92,7 +92,7 @@ async function checkConnection(settings: NatsSettings, location: string | null, 
     const { connection, service } = await connectToNats(settings);
     const subjects =
       location === null
-        ? [SUBJECTS.here("*"), SUBJECTS.inbox(service, "*")]
+        ? [SUBJECTS.here("*", "*"), SUBJECTS.inbox(service, "*")]
         : [SUBJECTS.ask(location)];
     let refusal: Error | null = null;
     const callback = (error: Error | null) => {

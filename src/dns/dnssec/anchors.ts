@@ -1,4 +1,4 @@
-import { canonicalName, DnsFormatError } from "../name.ts";
+import { canonicalName, DnsFormatError } from "../message/name.ts";
 import type { TrustAnchor } from "./chain.ts";
 import { keyDigest, tryParseKey } from "./key.ts";
 

@@ -1,4 +1,4 @@
-import { algorithmName } from "../codes.ts";
+import { algorithmName } from "../message/codes.ts";
 import { type Claim, type Proof, prove } from "./denial.ts";
 import {
   canVerify,

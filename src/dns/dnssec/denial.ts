@@ -1,4 +1,4 @@
-import type { RecordType } from "../record.ts";
+import type { RecordType } from "../message/record.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
 import { bogus } from "./problem.ts";
 import type { Signature } from "./record-set.ts";

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
 import { attempt } from "../../util/errors.ts";
-import { encodeName } from "../name.ts";
+import { encodeName } from "../message/name.ts";
 
 /** The flags of a DNSKEY record: RFC 4034 section 2.1.1, RFC 5011 section 7. */
 const FLAG = { zone: 0x0100, revoked: 0x0080 } as const;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { base32Text } from "../data.ts";
-import { encodeName } from "../name.ts";
+import { base32Text } from "../message/data.ts";
+import { encodeName } from "../message/name.ts";
 import { type Denials, isAround, leadsAway } from "./denial.ts";
 import { MAX_ITERATIONS, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf } from "./names.ts";

@@ -1,5 +1,5 @@
 import { OutOfBoundsError } from "../../util/bytes.ts";
-import { DnsFormatError } from "../name.ts";
+import { DnsFormatError } from "../message/name.ts";
 
 /** The verdicts of validation, RFC 4033 section 5, the worst last. */
 export const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;

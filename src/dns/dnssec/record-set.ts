@@ -1,7 +1,13 @@
 import { ByteReader } from "../../util/bytes.ts";
-import { CLASSES, type RawRecord, readSections } from "../message.ts";
-import { NameReader } from "../name.ts";
-import { canonicalData, decodeRecord, type RecordType, typeCode, typeName } from "../record.ts";
+import { CLASSES, type RawRecord, readSections } from "../message/message.ts";
+import { NameReader } from "../message/name.ts";
+import {
+  canonicalData,
+  decodeRecord,
+  type RecordType,
+  typeCode,
+  typeName,
+} from "../message/record.ts";
 import { indeterminate } from "./problem.ts";
 
 /** All records of a name and type, in canonical form; RFC 4034 section 6. */

@@ -1,7 +1,7 @@
-import { algorithmName } from "../codes.ts";
-import { CLASSES } from "../message.ts";
-import { encodeName } from "../name.ts";
-import { typeCode } from "../record.ts";
+import { algorithmName } from "../message/codes.ts";
+import { CLASSES } from "../message/message.ts";
+import { encodeName } from "../message/name.ts";
+import { typeCode } from "../message/record.ts";
 import { canVerify, type Key } from "./key.ts";
 import { MAX_KEYS, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";

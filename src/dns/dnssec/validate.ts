@@ -1,5 +1,5 @@
-import { decodeName } from "../name.ts";
-import type { RecordType } from "../record.ts";
+import { decodeName } from "../message/name.ts";
+import type { RecordType } from "../message/record.ts";
 import { Chain, type ChainLink, type ChainOptions, type CheckedSet } from "./chain.ts";
 import { createWork, type Work } from "./limits.ts";
 import { isWithin, labelsOf } from "./names.ts";

@@ -2,7 +2,6 @@ import type { describeInterface } from "../../api/openapi.ts";
 import { readEvents } from "../../util/event-stream.ts";
 import { forgetKey, storedKey } from "./key.ts";
 import type { Problem } from "./run.ts";
-import { TEXTS } from "./texts.ts";
 
 /** The caller's rate limit, as of the last response. */
 export interface Limit {
@@ -35,7 +34,10 @@ export async function call(
   const failed = (problem: Problem): Called => {
     if (problem.code !== "UNAUTHORIZED") return { problem };
     if (key !== undefined) forgetKey(key);
-    const message = key === undefined ? TEXTS.key.missing : TEXTS.key.refused;
+    const message =
+      key === undefined
+        ? "Enter an API key; the operator of this service has them."
+        : "The service does not accept this key: it is mistyped, revoked or expired. Enter another.";
     return { problem: { ...problem, message } };
   };
   const accept = onPart ? "text/event-stream" : "application/json";
@@ -43,9 +45,12 @@ export async function call(
   const asked = fetch(urlOf(path), { headers, signal, cache: "no-store" });
   const response = await asked.catch(() => null);
   signal.throwIfAborted();
-  if (response === null) return { problem: { code: null, message: TEXTS.offline } };
-  const said = (name: string) => Number(response.headers.get(`x-ratelimit-${name}`));
-  onLimit({ limit: said("limit"), remaining: said("remaining") });
+  if (response === null) {
+    const message = "The service cannot be reached; check your connection and try again.";
+    return { problem: { code: null, message } };
+  }
+  const count = (name: string) => Number(response.headers.get(`x-ratelimit-${name}`));
+  onLimit({ limit: count("limit"), remaining: count("remaining") });
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
     const body = await response.json();
     return response.ok ? { result: body } : failed(body.error);
@@ -57,7 +62,8 @@ export async function call(
     onPart?.(value);
   }
   signal.throwIfAborted();
-  return { problem: { code: null, message: TEXTS.broken } };
+  const message = "The connection to the service ended before the result came; try again.";
+  return { problem: { code: null, message } };
 }
 
 /** The interface document, as this service says it. */

@@ -3,13 +3,9 @@ import { type Bookmark, hashOf } from "./bookmark.ts";
 import { resultHash } from "./given.ts";
 import { Copy } from "./pictures/parts.tsx";
 import type { Run } from "./run.ts";
-import { TEXTS } from "./texts.ts";
 
-interface BelowProps {
+interface BelowProps extends ShellProps {
   bookmark: Bookmark;
-  /** The call, below the base path of the API. */
-  path: string;
-  needsKey: boolean;
   /** The result, whole or as far as a run came; null if nothing is known. */
   document: object | null;
   /** The same as text. */
@@ -19,10 +15,9 @@ interface BelowProps {
 }
 
 /** The actions below a result: copy it as text or as a link, save its JSON, and get it from a shell. */
-export function Below(props: BelowProps) {
-  const { bookmark, path, needsKey, document: known, text, run } = props;
+export function Below({ bookmark, document: shown, text, run, ...shell }: BelowProps) {
   const save = () => {
-    const json = `${JSON.stringify(known, null, 2)}\n`;
+    const json = `${JSON.stringify(shown, null, 2)}\n`;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([json], { type: "application/json" }));
     link.download = `${bookmark.tool}-${bookmark.subject.replace(/[^\w.-]+/g, "_")}.json`;
@@ -32,31 +27,37 @@ export function Below(props: BelowProps) {
   const linkTo = (hash: string) => new URL(hash, document.baseURI).href;
   return (
     <footer class="below">
-      {known && (
-        <p class="actions">
-          {text && <Copy text={text} label={TEXTS.copyText} />}
-          <Copy text={() => linkTo(hashOf(bookmark))} label={TEXTS.copyLink} />
+      {shown && (
+        <p class="cluster">
+          {text && <Copy text={text} label="Copy as text" />}
+          <Copy text={() => linkTo(hashOf(bookmark))} label="Copy link" />
           {run && (
-            <Copy text={() => resultHash(run, known).then(linkTo)} label={TEXTS.copyResult} />
+            <Copy text={() => resultHash(run, shown).then(linkTo)} label="Copy link with result" />
           )}
-          <button type="button" class="plain" onClick={save}>
-            {TEXTS.download}
+          <button type="button" onClick={save}>
+            Download JSON
           </button>
         </p>
       )}
-      <p class="label">{TEXTS.fromShell}</p>
-      <Shell path={path} needsKey={needsKey} />
+      <p class="label">The same from a shell</p>
+      <Shell {...shell} />
     </footer>
   );
 }
 
+interface ShellProps {
+  /** The call, below the base path of the API. */
+  path: string;
+  needsKey: boolean;
+}
+
 /** The line that calls the API from a shell. */
-export function Shell({ path, needsKey }: Pick<BelowProps, "path" | "needsKey">) {
+export function Shell({ path, needsKey }: ShellProps) {
   const key = needsKey ? `-H "X-API-Key: $SIXSCOPE_KEY" ` : "";
   const command = `curl ${key}'${urlOf(path)}'`;
   return (
     <p class="shell">
-      <code>{command}</code> <Copy text={() => command} what={`curl: ${path}`} />
+      <code>{command}</code> <Copy text={() => command} subject={`curl: ${path}`} />
     </p>
   );
 }

@@ -30,8 +30,8 @@ export function runsByLocation(
   if (summary === null) return [{ location: from, run: { ...run, problem: null } }];
   const parts = run.parts as readonly Outcome[];
   const results = (run.result as { readonly locations: readonly Outcome[] } | null)?.locations;
-  const known = results ?? summary.summary;
-  return [...new Set(known.map(({ location }) => location))].map((location) => {
+  const rows = results ?? summary.summary;
+  return [...new Set(rows.map(({ location }) => location))].map((location) => {
     const own = parts.filter((part) => part.location === location);
     const outcome =
       own.findLast(isOutcome) ?? results?.find((result) => result.location === location);

@@ -36,12 +36,12 @@ export interface Measured {
 
 /** The conclusion from them; the advice is empty if all is well. */
 export interface Conclusion extends Pick<Report, "verdict" | "facts"> {
-  readonly code: keyof typeof SAID;
+  readonly code: keyof typeof SENTENCES;
   readonly advice: string;
 }
 
 /** The sentence of each conclusion, which goes on behind a semicolon, and below it the advice. */
-const SAID = {
+const SENTENCES = {
   "not-one-family":
     "Nothing can be said: the names for this test do not lead to one address family each.\nThe operator of this service can correct SIXSCOPE_IPV4_URL and SIXSCOPE_IPV6_URL.",
   inconclusive:
@@ -68,7 +68,7 @@ const BAD: readonly Conclusion["code"][] = ["ipv6-silent", "no-ipv6", "large-ans
 /** Concludes from what was measured whether a connection is ready for IPv6. */
 export function conclude(measured: Measured): Conclusion {
   const code = codeOf(measured);
-  const [sentence = "", advice = ""] = SAID[code].split("\n");
+  const [sentence = "", advice = ""] = SENTENCES[code].split("\n");
   const text = sentence.endsWith(";") ? `${sentence} ${paceOf(measured)}.` : sentence;
   const tone = BAD.includes(code) ? "bad" : advice === "" ? "good" : "warn";
   return { code, verdict: { tone, text }, advice, facts: factsAbout(measured) };
@@ -102,18 +102,18 @@ const median = (times: readonly number[]) =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
 
 function factsAbout({ page, ipv4, ipv6, large, direct }: Measured): Report["facts"] {
-  const said = (outcome: Outcome | null) =>
+  const textOf = (outcome: Outcome | null) =>
     outcome === "silent" ? `no answer within ${PATIENCE_SECONDS} s` : outcome;
   const isBad = (outcome: Outcome | null) => outcome !== "answered" && "bad";
   const about = ({ outcome, seen, times }: Family) =>
-    [seen?.ip ?? said(outcome), times.length > 0 && rounded(median(times))]
+    [seen?.ip ?? textOf(outcome), times.length > 0 && rounded(median(times))]
       .filter(Boolean)
       .join(", ");
   return factsOf(
     ["IPv4", about(ipv4), isBad(ipv4.outcome)],
     ["IPv6, by a name without IPv4", about(ipv6), isBad(ipv6.outcome)],
     ["This page", page && `came over IPv${page}`],
-    ["Large answer over IPv6", said(large), isBad(large)],
-    ["IPv4 without DNS64", said(direct)],
+    ["Large answer over IPv6", textOf(large), isBad(large)],
+    ["IPv4 without DNS64", textOf(direct)],
   );
 }

@@ -1,20 +1,16 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { render, useEffect, useState } from "hono/jsx/dom";
 import { askInterface, type Interface } from "./api.ts";
 import { Shell } from "./below.tsx";
 import { queryOf } from "./bookmark.ts";
 import { Fields, Prose, type Schemas, typeOf } from "./docs-schema.tsx";
-import { mount } from "./mount.ts";
 import type { Schema } from "./schema-check.ts";
-import { TEXTS } from "./texts.ts";
-
-const T = TEXTS.docs;
 
 type Operation = Interface["paths"][string]["get"];
 
 /** The interface document for reading. */
 function Docs() {
-  const [document, setDocument] = useState<Interface | null>(null);
-  const [state, setState] = useState<string>(T.loading);
+  const [document, setDocument] = useState<Partial<Interface>>({});
+  const [state, setState] = useState("Loading the interface document");
   useEffect(() => {
     askInterface().then(setDocument, ({ message }: Error) => setState(message));
   }, []);
@@ -22,26 +18,26 @@ function Docs() {
     // The browser has looked for it before it was there.
     globalThis.document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, [document]);
-  const { info, paths = {}, components }: Partial<Interface> = document ?? {};
+  const { info, paths = {}, components } = document;
   const operations = Object.entries(paths);
   return (
     <>
-      <header class="top">
+      <header class="top cluster">
         <a class="brand" href="./">
-          {TEXTS.title}
+          sixscope
         </a>
-        <nav aria-label={TEXTS.tools}>
-          <a href="./">{TEXTS.tools}</a>
+        <nav aria-label="Tools">
+          <a href="./">Tools</a>
           <a href="docs" aria-current="page">
-            {T.link}
+            API
           </a>
         </nav>
         <a class="aside" href="api/v1/openapi.json">
-          {T.document}
+          OpenAPI document
         </a>
       </header>
       <main class="docs">
-        <nav class="contents" aria-label={T.endpoints}>
+        <nav class="contents" aria-label="Endpoints">
           <ul>
             {operations.map(([path, { get }]) => (
               <li>
@@ -54,7 +50,7 @@ function Docs() {
         </nav>
         <div>
           <h1>
-            {TEXTS.title} {T.link} <span class="tag">{info?.version}</span>
+            sixscope API <span class="tag">{info?.version}</span>
           </h1>
           {info ? <Prose text={info.description} /> : <p role="status">{state}</p>}
           {operations.map(([path, { get }]) => (
@@ -75,13 +71,13 @@ function Endpoint(props: { path: string; operation: Operation; schemas: Schemas 
     <section class="endpoint" id={operationId} aria-labelledby={`${operationId}-title`}>
       <h2 id={`${operationId}-title`}>
         <span class="mono">GET {path}</span>
-        {needsKey && <span class="tag">{T.needsKey}</span>}
+        {needsKey && <span class="tag">needs a key</span>}
       </h2>
       <p>{summary}</p>
       <Prose text={description} />
       {parameters.length > 0 && (
         <>
-          <h3>{T.parameters}</h3>
+          <h3>Parameters</h3>
           <dl class="facts">
             {parameters.map((parameter) => (
               <div>
@@ -95,9 +91,9 @@ function Endpoint(props: { path: string; operation: Operation; schemas: Schemas 
           </dl>
         </>
       )}
-      <h3>{T.fromShell}</h3>
+      <h3>From a shell</h3>
       <Shell path={exampleOf(path, parameters)} needsKey={needsKey} />
-      <h3>{T.answers}</h3>
+      <h3>Answers</h3>
       {Object.entries(responses).map(([status, response]) => (
         <details>
           <summary>
@@ -112,21 +108,19 @@ function Endpoint(props: { path: string; operation: Operation; schemas: Schemas 
 }
 
 function aboutParameter({ required, schema }: Operation["parameters"][number]): string {
-  const preset = "default" in schema ? T.byDefault(String(schema.default)) : null;
-  return [required ? T.needed : null, typeOf(schema as Schema), preset].filter(Boolean).join(", ");
+  const preset = "default" in schema ? `default ${schema.default}` : null;
+  return [required ? "needed" : null, typeOf(schema as Schema), preset].filter(Boolean).join(", ");
 }
 
 /** The call with the examples of the parameters that it needs. */
 function exampleOf(path: string, parameters: Operation["parameters"]): string {
-  const needed = parameters.filter(({ required }) => required);
-  const query = needed.filter((parameter) => parameter.in === "query");
-  const filled = needed.reduce(
-    (text, { name, example }) => text.replace(`{${name}}`, String(example)),
-    path.slice(1),
-  );
-  return (
-    filled + queryOf(Object.fromEntries(query.map(({ name, example }) => [name, `${example}`])))
-  );
+  const query: Record<string, string> = {};
+  let filled = path.slice(1);
+  for (const { name, example, required, in: place } of parameters) {
+    if (required && place === "query") query[name] = `${example}`;
+    if (required) filled = filled.replace(`{${name}}`, `${example}`);
+  }
+  return filled + queryOf(query);
 }
 
 /** The codes of errors that share a status, or what a success is. */
@@ -135,4 +129,4 @@ function titleOf(description: string): string {
   return codes.length > 0 ? codes.join(", ") : description;
 }
 
-mount(<Docs />);
+render(<Docs />, document.body);

@@ -2,9 +2,6 @@ import type { Bookmark } from "./bookmark.ts";
 import { CALLER } from "./caller.ts";
 import { type FieldProps, ProblemOf } from "./fields.tsx";
 import { Tick } from "./pictures/parts.tsx";
-import { TEXTS } from "./texts.ts";
-
-const T = TEXTS.from;
 
 const { name: FROM, all: ALL, names: NAMES, tags: TAGS } = CALLER.from;
 
@@ -19,28 +16,28 @@ export function choicesFor({ options }: Bookmark): string[] {
 export function FromField(props: FieldProps & { choices: readonly string[] }) {
   const { choices, value, onValue, problem } = props;
   const chosen = value.split(",");
+  // Every location, or some of them by name.
   const choose = (name: string, isChosen: boolean) => {
-    const isNext = (each: string) => (each === name ? isChosen : chosen.includes(each));
-    // Every location, or some of them by name.
-    const isAll = name === ALL && isChosen;
-    onValue(isAll ? ALL : choices.filter((each) => each !== ALL && isNext(each)).join(","));
+    const others = chosen.filter((each) => each !== name && each !== ALL);
+    const next = isChosen ? [...(name === ALL ? [] : others), name] : others;
+    onValue(choices.filter((each) => next.includes(each)).join(","));
   };
   return (
-    <fieldset id={FROM} class="from" aria-describedby={`${FROM}-hint ${FROM}-problem`}>
-      <legend>{T.label}</legend>
-      <div class="choices">
+    <fieldset id={FROM} aria-describedby={`${FROM}-hint ${FROM}-problem`}>
+      <legend>From</legend>
+      <div class="cluster">
         {choices.map((name) => (
           <Tick
             name={FROM}
             value={name}
             checked={chosen.includes(name)}
-            label={name === ALL ? T.all : TAGS.includes(name) ? T.tag(name) : name}
+            label={name === ALL ? "every location" : TAGS.includes(name) ? `every ${name}` : name}
             onTick={(isChosen) => choose(name, isChosen)}
           />
         ))}
       </div>
       <p class="hint" id={`${FROM}-hint`}>
-        {T.hint}
+        Without a choice, this service measures.
       </p>
       <ProblemOf name={FROM} problem={problem} />
     </fieldset>

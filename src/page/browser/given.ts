@@ -1,7 +1,7 @@
+import { parseForeign } from "../../api/foreign.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
-import { attempt } from "../../util/errors.ts";
 import { printable } from "../../util/text.ts";
-import { askInterface, type Interface } from "./api.ts";
+import { askInterface } from "./api.ts";
 import { type Bookmark, HOME, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { packed, unpacked } from "./packed.ts";
@@ -20,6 +20,9 @@ const MAX_LINK = 30_000;
 
 /** Bytes of a result from outside: an mtr from 32 places has less. */
 const MAX_BYTES = 4 * 2 ** 20;
+
+/** The tools whose results can be given. */
+const TOOLS = CALLER.tools.map(({ name }) => name).filter((name) => name !== HOME);
 
 /** Characters of a subject, and of an option: the longest name as URLs may have it. */
 const MAX_TEXT = 3000;
@@ -43,16 +46,16 @@ export async function resultHash({ bookmark, startedMs }: Run, document: object)
  */
 export async function readLink(hash: string): Promise<Run> {
   const text = await unpacked(hash.slice(LINK_PREFIX.length), MAX_BYTES).catch(() => "");
-  const { tool, subject, startedMs, ...said } = objectIn(text);
-  const document = Object(said["document"]);
-  const options = Object.entries(Object(said["options"]));
-  const known = CALLER.tools.find(({ name }) => name === tool && name !== HOME)?.name;
-  if (known === undefined || !isText(subject)) throw new Error(T.damaged);
-  if (!(await checker())(known, document)) throw new Error(T.mismatch);
-  const kept = options.filter((option): option is [string, string] => isText(option[1]));
+  const { tool, subject, options, startedMs, document } = objectIn(text);
+  const name = TOOLS.find((each) => each === tool);
+  if (name === undefined || !isText(subject)) throw new Error(T.damaged);
+  if (!(await checker())(name, document)) throw new Error(T.mismatch);
+  const texts = Object.entries(Object(options)).filter((option): option is [string, string] =>
+    isText(option[1]),
+  );
   const started = typeof startedMs === "number" && Math.abs(startedMs) < 8e15 ? startedMs : null;
-  const bookmark = { tool: known, subject, options: Object.fromEntries(kept) };
-  return runWith(bookmark, document, "link", started);
+  const bookmark = { tool: name, subject, options: Object.fromEntries(texts) };
+  return runWith(bookmark, Object(document), "link", started);
 }
 
 /**
@@ -63,7 +66,7 @@ export async function readLink(hash: string): Promise<Run> {
 export async function readFile(file: Blob): Promise<Run> {
   const document = objectIn(file.size > MAX_BYTES ? "" : await file.text());
   const check = await checker();
-  const tool = CALLER.tools.find(({ name }) => name !== HOME && check(name, document))?.name;
+  const tool = TOOLS.find((name) => check(name, document));
   if (tool === undefined) throw new Error(T.noResult);
   const { target, hostname = target, compressed } = document;
   const bookmark = { tool, subject: `${hostname ?? compressed}`, options: {} };
@@ -77,9 +80,9 @@ const isText = (value: unknown): value is string =>
 function objectIn(text: string): Record<string, unknown> {
   const safe = (_: string, value: unknown) =>
     typeof value === "string" ? printable(value) : value;
-  const found = attempt(() => JSON.parse(text, safe));
-  if (found === undefined) throw new Error(T.damaged);
-  return Object(found);
+  const value = parseForeign(text, MAX_BYTES, safe);
+  if (value === undefined) throw new Error(T.damaged);
+  return Object(value);
 }
 
 function runWith(
@@ -102,16 +105,13 @@ function runWith(
   return { ...NEW_RUN, bookmark, path, state: last, result, startedMs, given };
 }
 
-let known: Interface | null = null;
-
 /**
  * Makes the check of documents with the schemas of the interface document.
  *
  * @throws Error if the service does not answer
  */
-async function checker(): Promise<(tool: ToolName, document: object) => boolean> {
-  known ??= await askInterface();
-  const { paths, components } = known;
+async function checker(): Promise<(tool: ToolName, document: unknown) => boolean> {
+  const { paths, components } = await askInterface();
   return (tool, document) => {
     const content = paths[toolOf(tool).path]?.get.responses[200]?.content["application/json"];
     const schemas = components.schemas as Rules["schemas"];

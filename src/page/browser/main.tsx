@@ -1,10 +1,8 @@
-import { useEffect } from "hono/jsx/dom";
+import { render, useEffect } from "hono/jsx/dom";
 import { HOME, hashOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
-import { mount } from "./mount.ts";
 import { MyIp } from "./my-ip.tsx";
 import { placeOf, runOf, useAppState } from "./state.ts";
-import { TEXTS } from "./texts.ts";
 import { ToolPage } from "./tool-page.tsx";
 
 function Page() {
@@ -12,15 +10,15 @@ function Page() {
   const tool = toolOf(bookmark.tool);
   const [label] = tool.labels;
   useEffect(() => {
-    document.title = [bookmark.subject, label, TEXTS.title].filter(Boolean).join(" · ");
+    document.title = [bookmark.subject, label, "sixscope"].filter(Boolean).join(" · ");
   }, [bookmark]);
   return (
     <>
-      <header class="top">
+      <header class="top cluster">
         <a class="brand" href="#/">
-          {TEXTS.title}
+          sixscope
         </a>
-        <nav aria-label={TEXTS.tools}>
+        <nav aria-label="Tools">
           {CALLER.tools.map(({ name, labels: [long, short] }) => (
             <a href={hashOf(placeOf(name))} aria-current={name === tool.name ? "page" : undefined}>
               <span class="long">{long}</span>
@@ -29,9 +27,9 @@ function Page() {
           ))}
         </nav>
         <a class="aside" href="docs">
-          {TEXTS.docs.link}
+          API
         </a>
-        <p class="limit">{limit && TEXTS.limit(limit.remaining, limit.limit)}</p>
+        <p class="limit">{limit && `${limit.remaining} of ${limit.limit} requests left`}</p>
       </header>
       <main>
         {notice !== null && (
@@ -39,19 +37,14 @@ function Page() {
             {notice}
           </p>
         )}
-        {notice !== null && tool.name === HOME ? null : tool.name === HOME ? (
-          <MyIp tool={tool} bookmark={bookmark} />
+        {tool.name !== HOME ? (
+          <ToolPage key={tool.name} {...{ tool, bookmark, wait }} current={runOf(bookmark)} />
         ) : (
-          <>
-            <h1 class="unseen">
-              {label} {bookmark.subject}
-            </h1>
-            <ToolPage key={tool.name} {...{ tool, bookmark, wait }} current={runOf(bookmark)} />
-          </>
+          notice === null && <MyIp tool={tool} bookmark={bookmark} />
         )}
       </main>
     </>
   );
 }
 
-mount(<Page />);
+render(<Page />, document.body);

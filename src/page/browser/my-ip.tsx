@@ -11,9 +11,6 @@ import { FAMILY_URLS, measure } from "./measure.ts";
 import { Breakable, Copy, Facts } from "./pictures/parts.tsx";
 import { Announcement, ReportView } from "./report-view.tsx";
 import { noteLimit } from "./state.ts";
-import { TEXTS } from "./texts.ts";
-
-const T = TEXTS.myIp;
 
 /** The name of the caller's address, which is asked for once. */
 let asked: Promise<string> | null = null;
@@ -23,9 +20,8 @@ let measured: Promise<Conclusion> | null = null;
 
 /** The caller: whether the connection is ready for IPv6, the address, its reverse name, and what kind of address it is. */
 export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark }) {
-  const { ip, validation, network } = CALLER;
-  const label = T.label(validation ? 6 : 4);
-  const [name, setName] = useState<string>(T.asking);
+  const { ip, label, validation, network } = CALLER;
+  const [name, setName] = useState("looking up");
   const [found, setFound] = useState<Conclusion | null>(null);
   useEffect(() => {
     asked ??= reverseName(ip);
@@ -36,12 +32,12 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
   return (
     <>
       {FAMILY_URLS && (
-        <section class="connection" aria-label={T.connection}>
-          <Announcement report={found} waiting={T.testing} />
+        <section class="connection" aria-label="Your connection">
+          <Announcement report={found} waiting="Testing your connection" />
           <p class="soft">{found?.advice}</p>
           {found && (
             <details>
-              <summary>{T.measurements}</summary>
+              <summary>Measurements</summary>
               <Facts facts={found.facts} />
             </details>
           )}
@@ -52,16 +48,18 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
         <h1 class="address">
           <Breakable text={ip} />
         </h1>
-        <p class="reverse">
-          {T.reverse}:{" "}
+        <p>
+          Name:{" "}
           <span class="mono">
             <Breakable text={name} />
           </span>
         </p>
-        <p class="actions">
-          <Copy text={() => ip} label={T.copy} />
-        </p>
-        {validation === null && <p class="soft">{T.ipv4}</p>}
+        <Copy text={() => ip} label="Copy the address" />
+        {validation === null && (
+          <p class="soft">
+            You came over IPv4. From a connection with IPv6, this page shows your IPv6 address.
+          </p>
+        )}
       </section>
       {validation && (
         <ReportView
@@ -71,7 +69,7 @@ export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark })
         />
       )}
       {validation === null && network && (
-        <Facts facts={[{ name: T.network, value: networkSentence(network) }]} />
+        <Facts facts={[{ name: "Network", value: networkSentence(network) }]} />
       )}
       <Below {...{ bookmark, path: pathOf(tool, bookmark), needsKey: false, document: null }} />
     </>
@@ -83,8 +81,7 @@ async function reverseName(subject: string): Promise<string> {
   const bookmark = { tool: "dns", subject, options: { type: "PTR" } } as const;
   const path = pathOf({ ...toolOf("dns"), onPage: {} }, bookmark);
   const called = await call(path, new AbortController().signal, noteLimit);
-  const code = "problem" in called ? called.problem.code : "HOSTNAME_NOT_FOUND";
-  if (code !== "HOSTNAME_NOT_FOUND") return T.unknownName;
+  if ("problem" in called && called.problem.code !== "HOSTNAME_NOT_FOUND") return "not known";
   const { records = [] } = ("result" in called ? called.result : {}) as Partial<DnsResult>;
-  return records.find(({ type }) => type === "PTR")?.value ?? T.noName;
+  return records.find(({ type }) => type === "PTR")?.value ?? "no PTR record";
 }

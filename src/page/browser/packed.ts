@@ -2,9 +2,7 @@
 export async function packed(text: string): Promise<string> {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-  let characters = "";
-  for (const byte of bytes) characters += String.fromCharCode(byte);
-  return btoa(characters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
 /**
@@ -14,8 +12,7 @@ export async function packed(text: string): Promise<string> {
  * @throws Error if it is damaged, too long, or not UTF-8
  */
 export async function unpacked(text: string, maxBytes: number): Promise<string> {
-  const characters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  const bytes = Uint8Array.from(characters, (character) => character.charCodeAt(0));
+  const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" });
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const reader = stream.getReader();
   const decoder = new TextDecoder("utf-8", { fatal: true });

@@ -1,15 +1,11 @@
 import type { Child } from "hono/jsx/dom";
 import { NUMBER_FORMATS } from "../../tools/numbers.ts";
-import type { Cell, Kind, Report, Row, Table } from "../../tools/report.ts";
+import type { Cell, Column, Kind, Report, Row, Table } from "../../tools/report.ts";
 import { isHost } from "../../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
 import { Breakable, Facts, Value, Who } from "./pictures/parts.tsx";
 import type { Asked, Pictures } from "./pictures/picture.ts";
-import { TEXTS } from "./texts.ts";
 import { viewOf } from "./views.ts";
-
-/** More numbers than this are below each other where there is little room. */
-const FEW_NUMBERS = 3;
 
 /** A table with more rows than this has no other one beside it. */
 const LONG = 8;
@@ -26,12 +22,16 @@ interface ReportViewProps {
 export function ReportView({ tool, document, asked, isRunning = false }: ReportViewProps) {
   const report = document && reporterOf(tool).report(document);
   const view = viewOf(tool);
+  const facts = report && <Facts facts={report.facts} />;
+  const picture = document && view.insteadOfTables?.(document, asked);
+  // Facts that come at the end do not push the hops.
+  const areLast = !picture && report?.tables.some(hasHosts);
   return (
     <>
-      <Announcement report={report} waiting={isRunning && TEXTS.waiting} />
+      <Announcement report={report} waiting={isRunning && "Waiting for the first answer"} />
       {document && view.figure?.(document, asked)}
-      {report && <Facts facts={report.facts} />}
-      {(document && view.insteadOfTables?.(document, asked)) ??
+      {!areLast && facts}
+      {picture ??
         (report && (
           <Tables
             tables={report.tables}
@@ -39,6 +39,7 @@ export function ReportView({ tool, document, asked, isRunning = false }: ReportV
             pictures={document && view.beside?.(document, asked)}
           />
         ))}
+      {areLast && facts}
     </>
   );
 }
@@ -48,7 +49,6 @@ interface AnnouncementProps {
   /** Said as long as nothing is known; false if nothing is waited for. */
   waiting: string | false;
 }
-
 /** The line that screen readers announce: first that a tool is running, then the verdict or the first fact. */
 export function Announcement({ report, waiting }: AnnouncementProps) {
   const { verdict, facts = [] } = report ?? {};
@@ -92,46 +92,41 @@ export function Tables({ tables, ...manner }: Extras & { tables: readonly Table[
   );
 }
 
-/** A column as the page shows it: its classes, its heading, and what is in a row. */
-interface ShownColumn {
-  readonly about: string;
-  readonly heading: string;
-  readonly isToned?: boolean | undefined;
-  contentOf(row: Row, index: number): Child;
-}
-
 /** A table: first the number of a row, and who it is about with the notes, then the numbers, then the pictures. */
 function Rows({ table, maxRows = table.rows.length, pictures }: Extras & { table: Table }) {
-  const { rows } = table;
+  const { rows, columns } = table;
   if (rows.length === 0) return null;
-  const columns = columnsOf(table);
-  if (pictures) {
-    const { heading } = pictures;
-    columns.push({ about: "beside", heading, contentOf: (_, at) => pictures.rows[at] });
-  }
-  const has = (kind: string, count = 0) =>
-    columns.filter(({ about }) => about === kind).length > count;
-  const kind = has("host") ? `hops ${has("number", FEW_NUMBERS) ? "wide" : "slim"}` : "";
+  const notesAt = columns.findIndex(({ kind }) => kind === "notes");
   const isSilent = ({ cells }: Row) => cells.some((cell) => isHost(cell) && cell.ip === null);
+  const shown = shownColumns(table);
   return (
-    <table class={`rows ${kind}`}>
+    <table class={hasHosts(table) ? "rows hops" : "rows"}>
       <thead>
         <tr>
-          {columns.map(({ about, heading }) => (
-            <th scope="col" class={about}>
-              {heading}
+          {shown.map(([, column]) => (
+            <th scope="col" class={classOf(column)}>
+              {headingOf(column)}
             </th>
           ))}
+          {pictures && (
+            <th scope="col" class="beside">
+              {pictures.heading}
+            </th>
+          )}
         </tr>
       </thead>
       <tbody>
-        {[...rows.entries()].slice(-maxRows).map(([at, row]) => (
-          <tr key={at} class={isSilent(row) ? "hop silent" : "hop"}>
-            {columns.map(({ about, heading, isToned, contentOf }) => (
-              <td class={`${about} ${(isToned && row.tone) || ""}`} data-label={heading}>
-                {contentOf(row, at)}
+        {[...rows.entries()].slice(-maxRows).map(([index, row]) => (
+          <tr key={index} class={isSilent(row) ? "hop silent" : "hop"}>
+            {shown.map(([at, column]) => (
+              <td
+                class={`${classOf(column)} ${(column.isToned && row.tone) || ""}`}
+                data-label={headingOf(column)}
+              >
+                {contentOf(column.kind, row.cells[at] ?? null, row.cells[notesAt] ?? null)}
               </td>
             ))}
+            {pictures && <td class="beside">{pictures.rows[index]}</td>}
           </tr>
         ))}
       </tbody>
@@ -139,28 +134,28 @@ function Rows({ table, maxRows = table.rows.length, pictures }: Extras & { table
   );
 }
 
-/** The columns of a table without the notes, and without one that has neither a name nor a value. */
-function columnsOf({ columns, rows }: Table): ShownColumn[] {
-  const notesAt = columns.findIndex(({ kind }) => kind === "notes");
+const hasHosts = ({ columns }: Table) => columns.some(({ kind }) => kind === "host");
+
+/** The columns without the notes, and without one that has neither a name nor a value: first position, then host. */
+function shownColumns({ columns, rows }: Table): [at: number, column: Column][] {
   const hasValues = (at: number) => rows.some(({ cells }) => cells[at] !== null);
+  const placeOf = ({ kind }: Column) => (kind === "position" ? 0 : kind === "host" ? 1 : 2);
   return [...columns.entries()]
     .filter(([at, { name, kind }]) => kind !== "notes" && (name !== "" || hasValues(at)))
-    .sort(([, a], [, b]) => placeOf(a.kind) - placeOf(b.kind))
-    .map(([at, { name, kind, isToned }]) => ({
-      about: NUMBER_FORMATS[kind] ? "number" : kind,
-      heading: name === "" ? TEXTS.note : `${name.charAt(0).toUpperCase()}${name.slice(1)}`,
-      isToned,
-      contentOf: ({ cells }) => contentOf(kind, cells[at] ?? null, cells[notesAt] ?? null),
-    }));
+    .sort(([, a], [, b]) => placeOf(a) - placeOf(b));
 }
 
-/** The position comes first, then the host, then all other columns. */
-const placeOf = (kind: Kind) => (kind === "position" ? 0 : kind === "host" ? 1 : 2);
+const classOf = ({ kind, isExtra, isDetail }: Column) =>
+  `${NUMBER_FORMATS[kind] ? "number" : kind} ${isExtra ? "extra" : isDetail ? "detail" : ""}`;
+
+const headingOf = ({ name }: Column) =>
+  name === "" ? "Note" : `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 
 function contentOf(kind: Kind, cell: Cell, notes: Cell): Child {
   if (isHost(cell)) return <Who host={cell} notes={Array.isArray(notes) ? notes : []} />;
   const format = NUMBER_FORMATS[kind];
-  if (format) return typeof cell === "number" ? format(cell) : TEXTS.nothing;
+  // A number that is not known is a dash.
+  if (format) return typeof cell === "number" ? format(cell) : "–";
   if (cell === null) return "";
   return kind === "value" ? <Value text={`${cell}`} /> : <Breakable text={`${cell}`} />;
 }

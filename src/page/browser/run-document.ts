@@ -2,7 +2,8 @@ import { reporterOf, type ToolName } from "../../tools/reports.ts";
 import { plural } from "../../util/text.ts";
 import { CALLER } from "./caller.ts";
 import type { Run } from "./run.ts";
-import { TEXTS } from "./texts.ts";
+
+const STATES = { running: "Running", stopped: "Stopped", broken: "Broken off", done: "Finished" };
 
 /** The values of a tool's options in a run. */
 type Values = Readonly<Record<string, string>>;
@@ -31,15 +32,16 @@ export function documentOf(tool: ToolName, subject: string, run: Run, values: Va
   const { result, problem, parts, repeats, state, startedMs } = run;
   if (result !== null && !repeats) return result;
   const { draft, explain } = reporterOf(tool);
-  const said = problem?.details && explain?.({ ...problem.details });
-  if (draft === undefined || parts.length === 0) return said ?? null;
+  if (draft === undefined || parts.length === 0) {
+    return (problem?.details && explain?.({ ...problem.details })) ?? null;
+  }
   const drafted = draft(subject, parts);
   // The details of the last call are valid for the whole run, except for its verdict.
   const { details: last } = (result ?? {}) as { readonly details?: object };
   const { details } = drafted as { readonly details?: object };
-  const startedAt = startedMs === null ? undefined : new Date(startedMs).toISOString();
   const progress = progressOf(tool, run, values) || undefined;
-  const own = { verdict: undefined, startedAt, version: CALLER.version, state, progress };
+  const { version } = CALLER;
+  const own = { verdict: undefined, startedAt: isoTime(startedMs), version, state, progress };
   return { ...result, ...drafted, details: { ...last, ...details, ...own } };
 }
 
@@ -63,13 +65,16 @@ function progressOf(tool: ToolName, { parts, repeats }: Run, values: Values): st
 export function stampOf(tool: ToolName, run: Run, values: Values, document: object | null): string {
   const { state, startedMs, given } = run;
   const dates = datesOf(document);
-  const progress = dates.progress ?? progressOf(tool, run, values);
-  const startedAt =
-    dates.startedAt ?? (startedMs === null ? "" : new Date(startedMs).toISOString());
-  const [version, host] = given === null ? [CALLER.version, location.host] : ["", ""];
-  const service = (dates.version ?? version) && TEXTS.service(dates.version ?? version, host);
-  const after = state === "done" || progress === "" ? "" : TEXTS.after(progress);
-  const when = startedAt && `${startedAt.slice(0, 19).replace("T", " ")} UTC`;
-  const about = [when, service].filter(Boolean).join(", ");
-  return `${TEXTS.states[state]}${after}${about && `: ${about}`}`;
+  const { progress = progressOf(tool, run, values), startedAt = isoTime(startedMs) } = dates;
+  // Which service measured a result that came with a link or a file is not known.
+  const { version = given === null ? CALLER.version : "" } = dates;
+  const host = given === null ? ` at ${location.host}` : "";
+  const about = [
+    startedAt && `${startedAt.slice(0, 19).replace("T", " ")} UTC`,
+    version && `sixscope ${version}${host}`,
+  ].filter(Boolean);
+  const after = state === "done" || progress === "" ? "" : ` after ${progress}`;
+  return `${STATES[state]}${after}${about.length > 0 ? `: ${about.join(", ")}` : ""}`;
 }
+
+const isoTime = (ms: number | null) => (ms === null ? undefined : new Date(ms).toISOString());

@@ -77,17 +77,17 @@ export function matches(schema: Schema, value: unknown, rules: Rules): boolean {
   return (
     required.every((name) => Object.hasOwn(fields, name)) &&
     Object.entries(fields).every(([name, inner]) => {
-      const known = Object.hasOwn(properties, name) ? properties[name] : others;
-      return typeof known === "object" ? within(known, inner) : known;
+      const rule = Object.hasOwn(properties, name) ? properties[name] : others;
+      return typeof rule === "object" ? within(rule, inner) : rule;
     })
   );
 }
 
 /** The schema of a document that is not whole: it must have what one without any event has. */
 function draftOf(schema: Schema, draft: NonNullable<Rules["draft"]>): Schema {
-  const only = ({ required = [], ...others }: Schema, known: object = {}): Schema => ({
+  const only = ({ required = [], ...others }: Schema, part: object = {}): Schema => ({
     ...others,
-    required: required.filter((name) => name in known),
+    required: required.filter((name) => name in part),
   });
   const details = only(schema.properties?.["details"] ?? {}, draft.details);
   const properties = { ...details.properties, ...DRAFT_FIELDS };

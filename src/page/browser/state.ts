@@ -7,7 +7,6 @@ import { CALLER, toolOf } from "./caller.ts";
 import { LINK_PREFIX, readFile, readLink } from "./given.ts";
 import type { View } from "./pictures/picture.ts";
 import { NEW_RUN, type Problem, type Run } from "./run.ts";
-import { TEXTS } from "./texts.ts";
 
 /** The last refusal that says when to try again, and that time in milliseconds, as `Date.now()` has it. */
 export interface Wait {
@@ -31,9 +30,9 @@ const NAMES = CALLER.tools.map(({ name }) => name);
 
 const bookmarkHere = () => parseBookmark(location.hash, NAMES);
 
+const { subject } = bookmarkHere();
 let state: State = {
-  ...{ bookmark: bookmarkHere(), runs: new Map(), limit: null, wait: null },
-  ...{ subject: bookmarkHere().subject, notice: null },
+  ...{ bookmark: bookmarkHere(), runs: new Map(), limit: null, wait: null, subject, notice: null },
 };
 let active: AbortController | null = null;
 const listeners = new Set<() => void>();
@@ -90,8 +89,9 @@ export interface Manner {
 /** Keeps a run, at the end. */
 function keep(run: Run, part: Partial<State> = {}): void {
   const hash = hashOf(run.bookmark);
-  const others = [...state.runs].filter(([each]) => each !== hash);
-  change({ ...part, runs: new Map([...others, [hash, run]]) });
+  const runs = new Map(state.runs);
+  runs.delete(hash);
+  change({ ...part, runs: runs.set(hash, run) });
 }
 
 /** Goes to a bookmark, and runs its tool. */
@@ -112,7 +112,7 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
     // The same may have been started anew.
     if (state.runs.get(hash) !== own) return;
     own = { ...own, ...part };
-    change({ runs: new Map([...state.runs, [hash, own]]) });
+    change({ runs: new Map(state.runs).set(hash, own) });
   };
   let round = 0;
   const onPart = (data: object) => {
@@ -143,7 +143,7 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
 async function show(reading: Promise<Run>): Promise<void> {
   const { hash } = location;
   stop();
-  change({ notice: TEXTS.given.reading });
+  change({ notice: "Reading the result" });
   try {
     const run = await reading;
     if (location.hash !== hash) return;

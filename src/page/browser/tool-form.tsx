@@ -9,7 +9,6 @@ import { KeyFields } from "./key-fields.tsx";
 import type { Run } from "./run.ts";
 import { keyChanged, type Manner, run, stop, type Wait } from "./state.ts";
 import { targetIn } from "./target-text.ts";
-import { TEXTS } from "./texts.ts";
 import { viewOf } from "./views.ts";
 
 /** Milliseconds without a key pressed, after which a tool that is asked as one types is asked. */
@@ -65,7 +64,8 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
       .filter(([name, value]) => value !== defaults[name]);
     // White space is no part of an address, which is said while one types.
     const subject = isAskedAsTyped ? asked : targetIn(asked);
-    setNote(subject === asked.trim() || isAskedAsTyped ? "" : TEXTS.taken(subject, asked.trim()));
+    const isTaken = !isAskedAsTyped && subject !== asked.trim();
+    setNote(isTaken ? `“${subject}” was taken out of “${asked.trim()}”.` : "");
     void run({ tool: tool.name, subject, options: Object.fromEntries(chosen) }, manner);
   };
   const write = (text: string) => {
@@ -92,10 +92,11 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
     if (!mustWait) start(subject);
   };
   const locations = tool.hasFrom ? choicesFor(bookmark) : [];
+  const asksKey = needsKey && CALLER.needsKey;
   const problemAt = problemsBy(current, [
     ...fields.map(({ name }) => name),
     ...(locations.length > 0 ? [FROM] : []),
-    ...(needsKey && CALLER.needsKey ? [KEY] : []),
+    ...(asksKey ? [KEY] : []),
   ]);
   const field = (name: string) => ({
     value: chosenOf(name),
@@ -104,31 +105,28 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
   });
   const main = { name: SUBJECT, value: subject, onValue: write, problem: problemAt(SUBJECT) };
   return (
-    <form class="form" onSubmit={submit}>
+    <form class="form cluster" onSubmit={submit}>
       {tool.subject && <TextField {...tool.subject} {...main} {...(note && { hint: note })} />}
       {fields.map((option) => (
         <OptionField option={option} {...field(option.name)} />
       ))}
       {locations.length > 0 && <FromField choices={locations} {...field(FROM)} />}
-      {needsKey && CALLER.needsKey && (
-        <KeyFields value={typed} onValue={setTyped} problem={problemAt(KEY)} />
-      )}
+      {asksKey && <KeyFields value={typed} onValue={setTyped} problem={problemAt(KEY)} />}
       {!isAskedAsTyped && (
-        <div class="buttons">
+        <div class="buttons cluster">
           {isRunning ? (
             <button key="stop" type="button" class="main" onClick={stop}>
-              {TEXTS.stop}
+              Stop
             </button>
           ) : (
             <button key="run" type="submit" class="main" disabled={mustWait}>
-              {current ? TEXTS.runAgain : TEXTS.run}
+              {current ? "Run again" : "Run"}
             </button>
           )}
           {repeat && (
             <button
               key="repeat"
               type="button"
-              class="second"
               disabled={mustWait || isRunning}
               onClick={() => start(subject, { repeat })}
             >
@@ -141,7 +139,9 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
       {wait && (mustWait || current?.problem === wait.problem) && (
         <p class="countdown">
           <span role="status">{waitText(wait)}</span>{" "}
-          <span role="timer">{mustWait ? TEXTS.wait.in(seconds) : TEXTS.wait.over}</span>
+          <span role="timer">
+            {mustWait ? `Try again in ${seconds} s.` : "You can try again now."}
+          </span>
         </p>
       )}
     </form>
@@ -166,8 +166,10 @@ function problemsBy(current: Run | null, fields: readonly string[]) {
 
 /** Why a caller must wait. */
 function waitText({ problem: { code, message, details } }: Wait): string {
-  const say = code === "RATE_LIMITED" || code === "TOO_MANY_PROBES" ? TEXTS.wait[code] : null;
-  return say?.(details?.limit ?? 0) ?? message;
+  const limit = details?.limit ?? 0;
+  if (code === "RATE_LIMITED") return `The limit of ${limit} requests a minute is used up.`;
+  if (code !== "TOO_MANY_PROBES") return message;
+  return `As many measurements are running as may at once (${limit}).`;
 }
 
 /** The seconds until a caller may try again; 0 if that is now. */

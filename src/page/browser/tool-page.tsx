@@ -13,6 +13,7 @@ import { ToolForm, type ToolProps } from "./tool-form.tsx";
 /** A tool: its form, its result at each location, and what can be done with the result. */
 export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
   const { name, needsKey } = tool;
+  const [label] = tool.labels;
   const { subject, options } = bookmark;
   const question = {
     values: { ...defaultsOf(tool), ...options },
@@ -20,41 +21,46 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
   };
   const located = runsByLocation(current, options[CALLER.from.name]).map(({ location, run }) => ({
     location,
-    heading: location === null ? null : TEXTS.from.heading(location),
+    heading: location === null ? null : `From ${location}`,
     run,
     document: run && documentOf(name, subject, run, question.values),
   }));
   const { report } = reporterOf(name);
   const summary = current && summaryOf(current);
   const comparison = summary && summaryTable(summary);
-  const known = located.filter(({ document }) => document !== null);
-  const asked = { ...question, all: known.flatMap(({ document }) => document ?? []) };
+  const shown = located.filter(({ document }) => document !== null);
+  const asked = { ...question, all: shown.flatMap(({ document }) => document ?? []) };
+  const several = {
+    target: subject,
+    locations: shown.map(({ location, document }) => ({ location, result: document })),
+    ...(summary && { details: summary }),
+  };
   const document =
     current?.result && !current.repeats
       ? current.result
       : located.length > 1
-        ? {
-            target: subject,
-            locations: known.map(({ location, document }) => ({ location, result: document })),
-            ...(summary && { details: summary }),
-          }
-        : (known[0]?.document ?? null);
+        ? several
+        : (shown[0]?.document ?? null);
   const stamp = current ? stampOf(name, current, question.values, document) : "";
+  const given = current?.given && TEXTS.given[current.given];
   // The details of an error are no result.
   const result = current?.result || current?.parts.length ? current : null;
   const text = () =>
     [
-      `${[tool.labels[0], stamp, current?.given && TEXTS.given[current.given]].filter(Boolean).join("\n")}\n`,
+      `${[label, stamp, given].filter(Boolean).join("\n")}\n`,
       ...(comparison ? [plainText(tablesLines([comparison]))] : []),
       ...located.map(({ heading, run, document }) => {
-        const said = document ? reportText(report(document)) : `${run?.problem?.message}\n`;
-        return heading === null ? said : `${heading}\n${said}`;
+        const lines = document ? reportText(report(document)) : `${run?.problem?.message}\n`;
+        return heading === null ? lines : `${heading}\n${lines}`;
       }),
     ].join("\n");
   return (
     <>
+      <h1 class="unseen">
+        {label} {subject}
+      </h1>
       <ToolForm {...{ tool, bookmark, current, wait }} />
-      {current?.given && <p class="given">{TEXTS.given[current.given]}</p>}
+      {given && <p class="given">{given}</p>}
       {current && <p class="stamp">{stamp}</p>}
       {comparison && <Tables tables={[comparison]} />}
       <div id="result" class={located.length > 1 ? "locations" : ""}>

@@ -2,9 +2,9 @@ import type { z } from "zod";
 import type { comparison, DIFFERENCES } from "../../api/dns-schemas.ts";
 import { clientGone } from "../../api/errors.ts";
 import type { ValueOf } from "../../api/schemas.ts";
-import { blockReason, staleReason } from "../../dns/codes.ts";
+import { blockReason, staleReason } from "../../dns/message/codes.ts";
+import { comparableValue, type DnsRecord } from "../../dns/message/record.ts";
 import { isDecisive } from "../../dns/outcome.ts";
-import { comparableValue, type DnsRecord } from "../../dns/record.ts";
 import { listText } from "../../util/text.ts";
 import { detailsOf, type Reply } from "./reply.ts";
 

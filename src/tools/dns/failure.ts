@@ -1,6 +1,6 @@
 import { tryParseIp } from "../../addr/ip.ts";
 import type { ErrorDetails } from "../../api/errors.ts";
-import { blockReason, bogusReason, certificateFault, errorText } from "../../dns/codes.ts";
+import { blockReason, bogusReason, certificateFault, errorText } from "../../dns/message/codes.ts";
 import { quote } from "../../util/text.ts";
 
 /** The failures of a resolver that need other words than their code, and what to do. */

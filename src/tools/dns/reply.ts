@@ -2,9 +2,9 @@ import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import { ApiError, clientGone } from "../../api/errors.ts";
 import type { ResolverName } from "../../config/settings.ts";
 import type { Translation } from "../../dns/dns64.ts";
-import { withoutFinalDot } from "../../dns/name.ts";
+import { withoutFinalDot } from "../../dns/message/name.ts";
+import type { DnsRecord } from "../../dns/message/record.ts";
 import type { DnsOutcome } from "../../dns/outcome.ts";
-import type { DnsRecord } from "../../dns/record.ts";
 import { failureText, nameNotFoundText, timeoutText } from "./failure.ts";
 
 /** The reply of one resolver about a name. */

@@ -1,6 +1,6 @@
 import type { ResolverName } from "../../config/settings.ts";
-import { blockReason, staleReason } from "../../dns/codes.ts";
-import { withoutFinalDot } from "../../dns/name.ts";
+import { blockReason, staleReason } from "../../dns/message/codes.ts";
+import { withoutFinalDot } from "../../dns/message/name.ts";
 import { plural } from "../../util/text.ts";
 import { type Compared, comparisonText } from "./comparison.ts";
 import type { DnsResult } from "./result.ts";

@@ -1,8 +1,8 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import type { Ask, TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
 import type { Reply } from "../../../src/dns/dnssec/record-set.ts";
-import { encodeName } from "../../../src/dns/name.ts";
-import { type RecordType, typeCode } from "../../../src/dns/record.ts";
+import { encodeName } from "../../../src/dns/message/name.ts";
+import { type RecordType, typeCode } from "../../../src/dns/message/record.ts";
 import { encodeData } from "../messages.ts";
 
 /*

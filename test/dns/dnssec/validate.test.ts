@@ -5,8 +5,8 @@ import { isWithin } from "../../../src/dns/dnssec/names.ts";
 import { readNsec } from "../../../src/dns/dnssec/nsec.ts";
 import { findSet, readReply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
-import { encodeName } from "../../../src/dns/name.ts";
-import type { RecordType } from "../../../src/dns/record.ts";
+import { encodeName } from "../../../src/dns/message/name.ts";
+import type { RecordType } from "../../../src/dns/message/record.ts";
 import {
   TestKey,
   type TestRecord,

@@ -19,7 +19,7 @@ testWith(labMissing).each([
       stdout: "pipe",
       stderr: "inherit",
     });
-    const [output, status] = [await child.stdout.text(), await child.exited];
+    const [output, status] = [await new Response(child.stdout).text(), await child.exited];
     expect(status).toBe(0);
     const { rssMiddle, rssEnd, ...counts } = JSON.parse(output);
     expect(counts).toEqual({ sent: PACKETS, refused: 0, received: PACKETS, wrong: 0 });

@@ -229,7 +229,7 @@ async function scriptWithSocket(script: string): Promise<[output: string, status
     env: labEnvironment,
     stderr: "inherit",
   });
-  return [await child.stdout.text(), await child.exited];
+  return [await new Response(child.stdout).text(), await child.exited];
 }
 
 describe("the kernel's signal", () => {
@@ -283,7 +283,7 @@ describe("the kernel's signal", () => {
       for (let count = 0; count < 100; count++) { probe(); await Bun.sleep(0); }
       child.stdin.write("quiet\\n");
       child.stdin.end();
-      process.stdout.write(await child.stdout.text());`, "quiet\nended"],
+      process.stdout.write(await new Response(child.stdout).text());`, "quiet\nended"],
   ])("does not end the process %s", async (_, script, printed) => {
     const ended = "process.on('exit', () => console.log('ended'));";
     expect(await scriptWithSocket(ended + script)).toEqual([`${printed}\n`, 0]);

@@ -2,8 +2,8 @@
 import type { IpAddress } from "../../../src/addr/ip.ts";
 import { tryParseIp } from "../../../src/addr/ip.ts";
 import { ipv6ToBytes } from "../../../src/addr/ipv6.ts";
-import { HEADER_BYTES } from "../../../src/dns/message.ts";
-import { decodeName, encodeName } from "../../../src/dns/name.ts";
+import { HEADER_BYTES } from "../../../src/dns/message/message.ts";
+import { decodeName, encodeName } from "../../../src/dns/message/name.ts";
 
 const TYPES = { 1: "A", 28: "AAAA" } as const;
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { formatSocketAddress } from "../../../src/addr/socket-address.ts";
 import { startKnot } from "../../lab/dns-server.ts";
 import { startKernelChain } from "../../lab/kernel-chain.ts";
-import { findProgram, labEnvironment, run, runIp } from "../../lab/run.ts";
+import { awaitLink, findProgram, labEnvironment, run, runIp } from "../../lab/run.ts";
 import { type Service, startService } from "../../lab/service.ts";
 import { openTun } from "../../lab/tun.ts";
 import { startUnbound } from "../../lab/unbound.ts";
@@ -324,7 +324,8 @@ ${servers.join("\n")}
       ...words,
     ]);
     const { value } = await child.stdout.getReader().read();
-    if (value === undefined) throw new Error(`odd servers: ${await child.stderr.text()}`);
+    if (value === undefined)
+      throw new Error(`odd servers: ${await new Response(child.stderr).text()}`);
   }
 
   /** A translator (NAT64) in this namespace. */
@@ -341,12 +342,7 @@ dynamic-pool 192.168.255.0/24\ndata-dir ${folder}/tayga\n`,
     stack.defer(async () => void (await run([...tayga, "--rmtun"])));
     await run(["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
     await run(["sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"]);
-    await runIp([
-      "link set nat64 up",
-      "addr add 2001:db8:1::1/128 dev nat64 nodad",
-      `route add ${NAT64} dev nat64 src 2001:db8:1::1`,
-      "route add 192.168.255.0/24 dev nat64",
-    ]);
+    await runIp(["link set nat64 up"]);
     const translator = Bun.spawn([...tayga, "--nodetach"], {
       env: labEnvironment,
       stdout: "ignore",
@@ -356,6 +352,12 @@ dynamic-pool 192.168.255.0/24\ndata-dir ${folder}/tayga\n`,
       translator.kill();
       await translator.exited;
     });
+    await run(["sh", "-c", awaitLink("nat64")]);
+    await runIp([
+      "addr add 2001:db8:1::1/128 dev nat64 nodad",
+      `route add ${NAT64} dev nat64 src 2001:db8:1::1`,
+      "route add 192.168.255.0/24 dev nat64",
+    ]);
   }
 
   /** Packets to far sites leave through this process, which keeps each for a while. */

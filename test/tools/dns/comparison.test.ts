@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { RESOLVER_NAMES } from "../../../src/config/settings.ts";
+import type { RecordType } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome, Resolution } from "../../../src/dns/outcome.ts";
-import type { RecordType } from "../../../src/dns/record.ts";
 import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
 import { STAMP } from "../stamp.ts";

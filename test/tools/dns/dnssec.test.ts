@@ -1,9 +1,9 @@
 /** The endpoint's DNSSEC verdict behind resolvers that lie, fail for a moment, or have other trust anchors. */
 import { describe, expect, test } from "bun:test";
 import type { QueryOptions } from "../../../src/dns/client.ts";
-import { decodeMessage } from "../../../src/dns/message.ts";
+import { decodeMessage } from "../../../src/dns/message/message.ts";
+import type { RecordType } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome } from "../../../src/dns/outcome.ts";
-import type { RecordType } from "../../../src/dns/record.ts";
 import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
 import { type TestReply, World } from "../../dns/dnssec/signed-world.ts";

@@ -9,26 +9,26 @@ const COPIED_MS = 1500;
 type Text = string | Promise<string>;
 
 /** A button that copies a text, or says why there is none; its name is the label, or says what it copies. */
-export function Copy(props: { text: () => Text; what?: string; label?: string }) {
-  const { text, what, label } = props;
-  const [said, setSaid] = useState("");
+export function Copy(props: { text: () => Text; subject?: string; label?: string }) {
+  const { text, subject, label } = props;
+  const [outcome, setOutcome] = useState("");
   const copy = async () => {
     try {
       await copyText(await text());
-      setSaid("Copied");
-      setTimeout(() => setSaid(""), COPIED_MS);
+      setOutcome("Copied");
+      setTimeout(() => setOutcome(""), COPIED_MS);
     } catch (error) {
-      setSaid(error instanceof Error ? error.message : "Not copied");
+      setOutcome(error instanceof Error ? error.message : "Not copied");
     }
   };
   return (
     <button
       type="button"
-      class={label ? "plain" : "copy"}
-      aria-label={what && `Copy ${what}`}
+      class={label ? undefined : "copy"}
+      aria-label={subject && `Copy ${subject}`}
       onClick={copy}
     >
-      <span aria-live="polite">{said || (label ?? "Copy")}</span>
+      <span aria-live="polite">{outcome || (label ?? "Copy")}</span>
     </button>
   );
 }
@@ -67,7 +67,7 @@ export function Value({ text }: { text: string }) {
       <span class="mono">
         <Breakable text={text} />
       </span>{" "}
-      <Copy text={() => text} what={text} />
+      <Copy text={() => text} subject={text} />
     </span>
   );
 }
@@ -108,7 +108,7 @@ export function Tick({ label, onTick, ...input }: TickProps) {
 export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
   const { ip, hostname } = host;
   return (
-    <span class="who">
+    <span class="who cluster">
       {ip === null && <span class="silence">no reply</span>}
       {hostname !== null && (
         <span class="name">
@@ -139,7 +139,7 @@ function Menu({ ip }: { ip: string }) {
   return (
     <details class="menu" name="host">
       <summary aria-label={`Tools for ${ip}`}>⋯</summary>
-      <Copy text={() => ip} what={ip} />
+      <Copy text={() => ip} subject={ip} />
       {Object.entries(NEXT).map(([label, tool]) => (
         <a href={to(tool)}>{label}</a>
       ))}

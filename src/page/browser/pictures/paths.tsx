@@ -42,9 +42,9 @@ export function Paths({ paths, graph, linkOf }: PathsProps) {
       <fieldset class="ways">
         <legend>Show a path</legend>
         <ol>
-          <li class="way">{choice(null, "All paths")}</li>
+          <li class="cluster">{choice(null, "All paths")}</li>
           {paths.map(({ flowLabel, labels, reached, reason }, index) => (
-            <li class="way">
+            <li class="cluster">
               {choice(index, `Path ${index + 1}`)}
               <span class="soft">{plural(labels, "flow label")}</span>
               <a href={linkOf(flowLabel)}>Trace {flowLabel} alone</a>

@@ -26,7 +26,7 @@ function Bits({ validation }: { validation: Validation }) {
         ))}
       </div>
       <figcaption>
-        <ul class="legend">
+        <ul class="legend cluster">
           {[...new Set(parts)].map((part) => (
             <li>
               <span class={`swatch part-${part}`} aria-hidden="true" /> {PARTS[part]}{" "}

@@ -1,4 +1,4 @@
-import { ByteReader } from "../util/bytes.ts";
+import { ByteReader } from "../../util/bytes.ts";
 
 /*
  * Code holds a name as text in presentation form (RFC 1035 section 5.1), escaped in one way only, with

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { type ExtendedError, rcodeName } from "../../src/dns/codes.ts";
-import { decodeMessage, type Message, tryDecodeHeader } from "../../src/dns/message.ts";
-import { DnsFormatError } from "../../src/dns/name.ts";
-import { aaaa, cname, hex } from "./messages.ts";
+import { type ExtendedError, rcodeName } from "../../../src/dns/message/codes.ts";
+import { decodeMessage, type Message, tryDecodeHeader } from "../../../src/dns/message/message.ts";
+import { DnsFormatError } from "../../../src/dns/message/name.ts";
+import { aaaa, cname, hex } from "../messages.ts";
 
 const QUESTION = "03777777 076578616d706c65 00 001c 0001"; // www.example. AAAA IN, from 12 to 29
 const ADDRESS = "20010db8 00000000 00000000 00000001";

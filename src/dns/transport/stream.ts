@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { errorCode } from "../util/errors.ts";
-import { hostnameOf } from "./server.ts";
+import { errorCode } from "../../util/errors.ts";
+import { hostnameOf } from "../server.ts";
 import type { Open } from "./transport.ts";
 
 /** Bytes of the length before each message on a connection; RFC 1035 section 4.2.2. */

@@ -1,6 +1,6 @@
-import { formatSocketAddress } from "../addr/socket-address.ts";
-import { errorCode } from "../util/errors.ts";
-import type { DnsServer } from "./server.ts";
+import { formatSocketAddress } from "../../addr/socket-address.ts";
+import { errorCode } from "../../util/errors.ts";
+import type { DnsServer } from "../server.ts";
 import type { Open } from "./transport.ts";
 
 const MEDIA_TYPE = "application/dns-message";

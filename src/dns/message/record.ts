@@ -1,4 +1,4 @@
-import type { ByteReader } from "../util/bytes.ts";
+import type { ByteReader } from "../../util/bytes.ts";
 import { algorithmName, certificateTypeName } from "./codes.ts";
 import { DATA_READERS, readTypeCodes, readUnknown } from "./data.ts";
 import { DnsFormatError, encodeName, type NameReader } from "./name.ts";

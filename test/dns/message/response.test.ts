@@ -1,14 +1,19 @@
 import { describe, expect, test } from "bun:test";
-import { createQuery, createQuestion, FLAG, type Message } from "../../src/dns/message.ts";
-import type { RecordType, ResourceRecord } from "../../src/dns/record.ts";
+import {
+  createQuery,
+  createQuestion,
+  FLAG,
+  type Message,
+} from "../../../src/dns/message/message.ts";
+import type { RecordType, ResourceRecord } from "../../../src/dns/message/record.ts";
 import {
   type AskTcp,
   type DnsResponse,
   interpret,
   matchDatagram,
   matchStreamed,
-} from "../../src/dns/response.ts";
-import { aaaa, askedName, cname, hex, questionOf, replyTo } from "./messages.ts";
+} from "../../../src/dns/message/response.ts";
+import { aaaa, askedName, cname, hex, questionOf, replyTo } from "../messages.ts";
 
 /** Changes the case of every letter, and makes the ID 0xffff. */
 const allOnes = (bytes: Uint8Array) => bytes.fill(0xff);

@@ -1,5 +1,5 @@
-import { ByteReader, OutOfBoundsError } from "../util/bytes.ts";
-import { safeText } from "../util/text.ts";
+import { ByteReader, OutOfBoundsError } from "../../util/bytes.ts";
+import { safeText } from "../../util/text.ts";
 import { type ExtendedError, extendedErrorName, rcodeName } from "./codes.ts";
 import { plainText, tryReadAddress } from "./data.ts";
 import { DnsFormatError, decodeName, encodeName, NameReader } from "./name.ts";

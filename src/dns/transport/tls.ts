@@ -1,5 +1,5 @@
-import type { Clock } from "../util/clock.ts";
-import { type DnsServer, hostnameOf } from "./server.ts";
+import type { Clock } from "../../util/clock.ts";
+import { type DnsServer, hostnameOf } from "../server.ts";
 import { frameMessage, onMessages } from "./stream.ts";
 import type { Open, SocketEvents } from "./transport.ts";
 

@@ -1,4 +1,4 @@
-import type { DnsServer } from "./server.ts";
+import type { DnsServer } from "../server.ts";
 
 /** How a message travels. */
 export const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;
@@ -15,8 +15,8 @@ export interface SocketEvents {
 
 /** A socket that carries one query to one server. */
 export interface DnsSocket {
-  /** Call it once. @param isClean true if the response came and nothing else, so that another query can use the socket */
-  close(isClean: boolean): void;
+  /** Call it once. */
+  close(): void;
 }
 
 /** Opens a socket for a query of one transport. */

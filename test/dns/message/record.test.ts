@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DnsFormatError, NameReader } from "../../src/dns/name.ts";
+import { DnsFormatError, NameReader } from "../../../src/dns/message/name.ts";
 import {
   canonicalData,
   decodeRecord,
@@ -7,10 +7,10 @@ import {
   type ResourceRecord,
   tryParseRecordType,
   typeCode,
-} from "../../src/dns/record.ts";
-import { ByteReader, OutOfBoundsError } from "../../src/util/bytes.ts";
-import { programMissing, testWith } from "../lab/lab.ts";
-import { encodeData, hex } from "./messages.ts";
+} from "../../../src/dns/message/record.ts";
+import { ByteReader, OutOfBoundsError } from "../../../src/util/bytes.ts";
+import { programMissing, testWith } from "../../lab/lab.ts";
+import { encodeData, hex } from "../messages.ts";
 
 function decode(code: number, data: Uint8Array): ResourceRecord {
   const record = { owner: "example.", code, ttl: 300 };

@@ -5,9 +5,9 @@ import {
   encodeName,
   NameReader,
   withoutFinalDot,
-} from "../../src/dns/name.ts";
-import { ByteReader } from "../../src/util/bytes.ts";
-import { hex } from "./messages.ts";
+} from "../../../src/dns/message/name.ts";
+import { ByteReader } from "../../../src/util/bytes.ts";
+import { hex } from "../messages.ts";
 
 /** Reads the name at an offset of a message, and returns the offset of the reader afterwards. */
 function read(message: Uint8Array, offset = 0): { name: string; end: number } {

@@ -1,14 +1,14 @@
-import type { Clock } from "../util/clock.ts";
-import { errorCode } from "../util/errors.ts";
-import { createQuery, type Question } from "./message.ts";
+import type { Clock } from "../../util/clock.ts";
+import { errorCode } from "../../util/errors.ts";
+import { createQuery, type Question } from "../message/message.ts";
 import {
   type AskTcp,
   type DnsResponse,
   matchDatagram,
   matchStreamed,
   refusesEdns,
-} from "./response.ts";
-import type { DnsServer } from "./server.ts";
+} from "../message/response.ts";
+import type { DnsServer } from "../server.ts";
 import type { DnsSocket, Sockets, Transport } from "./transport.ts";
 
 /** The parts of the machine that an exchange uses. */
@@ -79,8 +79,9 @@ export function startExchange(
         failed: (code) => guard(() => fail(transport, code)),
       });
       if (waiting.has(transport)) waiting.set(transport, socket);
-      else socket.close(false);
+      else socket.close();
     } catch (error) {
+      if (!waiting.has(transport)) return;
       guard(() => {
         const code = errorCode(error);
         if (code === undefined) throw error;
@@ -127,14 +128,14 @@ export function startExchange(
 
   /** Expects nothing more from a transport; ends if it was the last. */
   function leave(transport: Transport): void {
-    waiting.get(transport)?.close(false);
+    waiting.get(transport)?.close();
     waiting.delete(transport);
     const result = fallback ?? failure;
     if (waiting.size === 0 && result !== null) finish(result);
   }
 
   function finish(result: ServerResult): void {
-    closeAll(junk === 0 && forgeries === 0 && result.kind === "message");
+    closeAll();
     const final = result.kind === "message" ? result : (fallback ?? result);
     if (withEdns && final.kind === "message" && refusesEdns(final.message)) {
       retry = startExchange(context, server, question, events, false);
@@ -143,9 +144,9 @@ export function startExchange(
     }
   }
 
-  function closeAll(isClean: boolean): void {
+  function closeAll(): void {
     cancelConfirmation();
-    for (const socket of waiting.values()) socket?.close(isClean);
+    for (const socket of waiting.values()) socket?.close();
     waiting.clear();
   }
 
@@ -153,7 +154,7 @@ export function startExchange(
     try {
       action();
     } catch (error) {
-      closeAll(false);
+      closeAll();
       events.broken(error);
     }
   }
@@ -170,7 +171,7 @@ export function startExchange(
     },
     /** Ends the exchange without an event. */
     stop(): void {
-      closeAll(false);
+      closeAll();
       retry?.stop();
     },
   };

@@ -1,7 +1,7 @@
-import { formatIpv6 } from "../addr/format.ts";
-import { formatIpv4, ipv4FromWord } from "../addr/ipv4.ts";
-import { ipv6FromWords } from "../addr/ipv6.ts";
-import { ByteReader } from "../util/bytes.ts";
+import { formatIpv6 } from "../../addr/format.ts";
+import { formatIpv4, ipv4FromWord } from "../../addr/ipv4.ts";
+import { ipv6FromWords } from "../../addr/ipv6.ts";
+import { ByteReader } from "../../util/bytes.ts";
 import { byteTexts, DnsFormatError } from "./name.ts";
 
 /** Characters in a row of hex or base64, as `dig` cuts them. */

@@ -1,4 +1,4 @@
-import { ByteReader } from "../util/bytes.ts";
+import { ByteReader } from "../../util/bytes.ts";
 import { DATA_READERS, plainText } from "./data.ts";
 import { byteTexts, DnsFormatError, type NameReader } from "./name.ts";
 

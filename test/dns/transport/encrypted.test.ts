@@ -13,19 +13,19 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type Server, type TLSSocket } from "node:tls";
-import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
-import { createQuery, createQuestion } from "../../src/dns/message.ts";
-import type { DnsOutcome } from "../../src/dns/outcome.ts";
-import { type DnsServer, tryParseDnsServer } from "../../src/dns/server.ts";
-import { systemSockets } from "../../src/dns/sockets.ts";
-import { frameMessage, MessageStream } from "../../src/dns/stream.ts";
-import { systemClock } from "../../src/util/clock.ts";
-import { makeCertificate } from "../lab/certificate.ts";
-import { type KnotServer, startKnot } from "../lab/dns-server.ts";
-import { programMissing, testWith } from "../lab/lab.ts";
-import { startUnbound, type Unbound } from "../lab/unbound.ts";
-import { FakeClock } from "./fake-clock.ts";
-import { aaaa, askedName, replyTo } from "./messages.ts";
+import { createDnsClient, type DnsClient } from "../../../src/dns/client.ts";
+import { createQuery, createQuestion } from "../../../src/dns/message/message.ts";
+import type { DnsOutcome } from "../../../src/dns/outcome.ts";
+import { type DnsServer, tryParseDnsServer } from "../../../src/dns/server.ts";
+import { systemSockets } from "../../../src/dns/transport/sockets.ts";
+import { frameMessage, MessageStream } from "../../../src/dns/transport/stream.ts";
+import { systemClock } from "../../../src/util/clock.ts";
+import { makeCertificate } from "../../lab/certificate.ts";
+import { type KnotServer, startKnot } from "../../lab/dns-server.ts";
+import { programMissing, testWith } from "../../lab/lab.ts";
+import { startUnbound, type Unbound } from "../../lab/unbound.ts";
+import { FakeClock } from "../fake-clock.ts";
+import { aaaa, askedName, replyTo } from "../messages.ts";
 
 const noCertificate = programMissing("openssl");
 const noResolver = noCertificate ?? programMissing("knotd") ?? programMissing("unbound");
@@ -247,31 +247,26 @@ describe("a connection over TLS", () => {
     expect(connections).toHaveLength(1);
   });
 
-  testWithTls(
-    "carries 256 queries at most, and a server has four connections at most",
-    async () => {
-      const clock = new FakeClock();
-      const server = tryParseDnsServer(await start()) as DnsServer;
-      const sockets = systemSockets(clock, ca);
-      const events = { message() {}, failed() {} };
-      const ask = (number: number) => {
-        const { bytes } = createQuery(createQuestion(`n${number}`, "AAAA"), true);
-        return sockets.open("tls", server, bytes, events);
-      };
-      const open = await Promise.all(Array.from({ length: 256 }, (_, at) => ask(at)));
-      await expect(ask(256)).rejects.toMatchObject({ code: "ENOBUFS" });
-      for (const socket of open.splice(0, 56)) socket.close(false);
-      // Each query that is given up makes the next one use another connection.
-      for (let turn = 0; turn < 20; turn++) {
-        open.pop()?.close(false);
-        open.push(await ask(turn), await ask(turn));
-      }
-      await arrived(296);
-      expect(connections).toHaveLength(4);
-      for (const socket of open) socket.close(false);
-      expect(clock.pending).toBe(0);
-    },
-  );
+  testWithTls("carries many queries, and a server has four connections at most", async () => {
+    const clock = new FakeClock();
+    const server = tryParseDnsServer(await start()) as DnsServer;
+    const sockets = systemSockets(clock, ca);
+    const events = { message() {}, failed() {} };
+    const ask = (number: number) => {
+      const { bytes } = createQuery(createQuestion(`n${number}`, "AAAA"), true);
+      return sockets.open("tls", server, bytes, events);
+    };
+    const open = await Promise.all(Array.from({ length: 256 }, (_, at) => ask(at)));
+    // Each query that is given up makes the next one use another connection.
+    for (let turn = 0; turn < 20; turn++) {
+      open.pop()?.close();
+      open.push(await ask(turn), await ask(turn));
+    }
+    await arrived(296);
+    expect(connections).toHaveLength(4);
+    for (const socket of open) socket.close();
+    expect(clock.pending).toBe(0);
+  });
 
   testWithTls("closes after ten idle seconds", async () => {
     const clock = new FakeClock();

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
-import { MAX_FORGERIES } from "../../src/dns/exchange.ts";
-import { frameMessage, MessageStream } from "../../src/dns/stream.ts";
-import { createUdpOpener, FIRST_PORT, MAX_AGE_MS, MAX_USES } from "../../src/dns/udp.ts";
-import { FakeClock } from "./fake-clock.ts";
+import { type SocketAddress, tryParseSocketAddress } from "../../../src/addr/socket-address.ts";
+import { MAX_FORGERIES } from "../../../src/dns/transport/exchange.ts";
+import { frameMessage, MessageStream } from "../../../src/dns/transport/stream.ts";
+import { FIRST_PORT, openUdp } from "../../../src/dns/transport/udp.ts";
 
 /**
  * Makes a socket that stays in the state between bind and connect, when the kernel accepts datagrams
@@ -38,16 +37,16 @@ test.each([
   });
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const received: string[] = [];
-  const openSocket = createUdpOpener(new FakeClock(), makeUnconnected);
   const question = new TextEncoder().encode("question");
   const address = tryParseSocketAddress(at, server.port) as SocketAddress;
-  const socket = await openSocket(address, question, {
-    message(bytes) {
+  const events = {
+    message(bytes: Uint8Array) {
       received.push(new TextDecoder().decode(bytes));
       if (received.at(-1) === "answer") answer();
     },
-    failed: (code) => received.push(code),
-  });
+    failed: (code: string) => received.push(code),
+  };
+  const socket = await openUdp(address, question, events, makeUnconnected);
   try {
     const port = await asked;
     forger.send("forgery", port, at);
@@ -55,109 +54,47 @@ test.each([
     await answered;
     expect(received).toEqual(["answer"]);
   } finally {
-    socket.close(false);
+    socket.close();
     forger.close();
     server.close();
   }
 });
 
-describe("kept sockets", () => {
+describe("random ports", () => {
   const server = tryParseSocketAddress("192.0.2.53", 53) as SocketAddress;
 
   /** Opens sockets without a network. @param inUse ports that another program uses */
   function start(inUse: (port: number) => boolean = () => false) {
-    const clock = new FakeClock();
     const tried: number[] = [];
-    const made: { port: number; isOpen: boolean; receive: (from?: string) => void }[] = [];
-    const openSocket = createUdpOpener(clock, async ({ port = 0, connect, socket }) => {
-      tried.push(port);
-      if (inUse(port)) throw Object.assign(new Error("in use"), { code: "EADDRINUSE" });
-      const one = {
-        port,
-        isOpen: true,
-        receive: (from = connect.hostname) =>
-          socket?.data?.(null as never, new Uint8Array(1), connect.port, from, {} as never),
-      };
-      made.push(one);
-      return {
-        send: () => true,
-        close: () => {
-          one.isOpen = false;
-        },
-        remoteAddress: { address: connect.hostname, port: connect.port } as Bun.SocketAddress,
-      };
-    });
-    const events = { message() {}, failed() {} };
-    const open = () => openSocket(server, new Uint8Array(1), events);
-    return { clock, tried, made, open };
+    let made = 0;
+    const open = () =>
+      openUdp(server, new Uint8Array(1), { message() {}, failed() {} }, async ({ port = 0 }) => {
+        tried.push(port);
+        if (inUse(port)) throw Object.assign(new Error("in use"), { code: "EADDRINUSE" });
+        made += 1;
+        return {
+          send: () => true,
+          close() {},
+          remoteAddress: { address: "" } as Bun.SocketAddress,
+        };
+      });
+    return { tried, made: () => made, open };
   }
 
-  test("carry 16 queries one after the other", async () => {
-    const { made, open } = start();
-    for (let query = 0; query < 33; query++) (await open()).close(true);
-    expect(made.map(({ isOpen }) => isOpen)).toEqual([false, false, true]);
-  });
-
-  test("carry one query at a time, and are chosen at random", async () => {
-    const { made, open } = start();
-    const all = await Promise.all(Array.from({ length: 50 }, open));
-    const order = new Map(all.map((socket, at) => [socket, at]));
-    expect(made).toHaveLength(50);
-    for (const socket of all) socket.close(true);
-    const again = await Promise.all(Array.from({ length: 50 }, open));
-    expect(made).toHaveLength(50);
-    const places = again.map((socket) => order.get(socket) as number);
-    expect(places).not.toEqual([...places.keys()]);
-    expect(places.toSorted((a, b) => a - b)).toEqual([...places.keys()]);
-  });
-
-  test("carry no other query after anything but a clean response", async () => {
-    const { made, open } = start();
-    (await open()).close(false);
-    expect(made[0]?.isOpen).toBe(false);
-  });
-
-  test("close after a second, in use or not", async () => {
-    const { clock, made, open } = start();
-    (await open()).close(true);
-    const used = await open();
-    const other = await open();
-    other.close(true);
-    await clock.advance(999);
-    expect(made.map(({ isOpen }) => isOpen)).toEqual([true, true]);
-    await clock.advance(1);
-    expect(made.map(({ isOpen }) => isOpen)).toEqual([true, false]);
-    used.close(true);
-    expect(made[0]?.isOpen).toBe(false);
-    expect(clock.pending).toBe(0);
-  });
-
-  test("close if a datagram of the server comes while they are unused", async () => {
-    const { clock, made, open } = start();
-    (await open()).close(true);
-    made[0]?.receive("192.0.2.66");
-    expect(made[0]?.isOpen).toBe(true);
-    made[0]?.receive();
-    expect(made[0]?.isOpen).toBe(false);
-    (await open()).close(false);
-    expect(made).toHaveLength(2);
-    expect(clock.pending).toBe(0);
-  });
-
-  test("try another random port if one is in use, 16 times", async () => {
+  test("another one is tried if one is in use, 16 times", async () => {
     const some = start((port) => port % 2 === 0);
-    for (let at = 0; at < 100; at++) (await some.open()).close(false);
-    expect(some.made).toHaveLength(100);
+    for (let at = 0; at < 100; at++) await some.open();
+    expect(some.made()).toBe(100);
     const none = start(() => true);
     await expect(none.open()).rejects.toMatchObject({ code: "EADDRINUSE" });
     expect(none.tried).toHaveLength(16);
   });
 
-  // The bits that a blind attacker has to guess, in docs/decisions/kept-sockets.md.
-  test("have one of 64,512 ports, each as likely as the others", async () => {
+  // The bits that a blind attacker has to guess, in docs/decisions/random-ports.md.
+  test("are 64,512, each as likely as the others", async () => {
     const { tried, open } = start();
     const count = 64_512;
-    for (let at = 0; at < count; at++) (await open()).close(false);
+    for (let at = 0; at < count; at++) await open();
     expect(Math.min(...tried)).toBeGreaterThanOrEqual(FIRST_PORT);
     expect(Math.max(...tried)).toBeLessThanOrEqual(65_535);
     // Of 64,512 ports drawn at random, 1/e are missing on average; the deviation is 100.
@@ -170,8 +107,26 @@ describe("kept sockets", () => {
   });
 });
 
-test("the arithmetic of docs/decisions/kept-sockets.md is that of the code", async () => {
-  const page = await Bun.file(join(import.meta.dir, "../../docs/decisions/kept-sockets.md")).text();
+test("a socket that cannot send is closed", async () => {
+  const address = tryParseSocketAddress("192.0.2.53", 53) as SocketAddress;
+  let isOpen = true;
+  const opened = openUdp(address, new Uint8Array(1), { message() {}, failed() {} }, async () => ({
+    send() {
+      throw Object.assign(new Error("no route"), { code: "ENETUNREACH" });
+    },
+    close() {
+      isOpen = false;
+    },
+    remoteAddress: { address: "192.0.2.53" } as Bun.SocketAddress,
+  }));
+  await expect(opened).rejects.toMatchObject({ code: "ENETUNREACH" });
+  expect(isOpen).toBe(false);
+});
+
+test("the arithmetic of docs/decisions/random-ports.md is that of the code", async () => {
+  const page = await Bun.file(
+    join(import.meta.dir, "../../../docs/decisions/random-ports.md"),
+  ).text();
   /** The numbers of the row that begins so, for a name with 13 letters and for one without. */
   const row = (label: string) => {
     const line = page.split("\n").find((text) => text.startsWith(`| ${label}`)) ?? "";
@@ -190,8 +145,6 @@ test("the arithmetic of docs/decisions/kept-sockets.md is that of the code", asy
     bits.map((all) => Math.round(Math.log2(24_000) - all)),
   );
   expect(row("chance of someone who has found the port: 8 guesses")).toEqual(knownPort);
-  expect(page).toContain(`at most ${MAX_USES}, for at most one second`);
-  expect(MAX_AGE_MS).toBe(1000);
 });
 
 const message = Uint8Array.from({ length: 60_000 }, (_, at) => at);

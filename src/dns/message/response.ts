@@ -1,4 +1,4 @@
-import { attempt } from "../util/errors.ts";
+import { attempt } from "../../util/errors.ts";
 import {
   decodeMessage,
   FLAG,
