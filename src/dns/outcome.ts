@@ -135,7 +135,7 @@ export function outcomeName(result: ServerResult): string {
 }
 
 /** True if the server answered the question, so that no other server needs to be asked. */
-export function isDecisive({ kind }: Resolution): boolean {
+export function isDecisive({ kind }: Pick<Resolution, "kind">): boolean {
   return kind === "answer" || kind === "no-data" || kind === "name-error";
 }
 

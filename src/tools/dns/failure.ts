@@ -1,7 +1,33 @@
 import { tryParseIp } from "../../addr/ip.ts";
-import type { ErrorDetails } from "../../api/errors.ts";
+import { ApiError, type ErrorDetails } from "../../api/errors.ts";
 import { blockReason, bogusReason, certificateFault, errorText } from "../../dns/message/codes.ts";
+import { withoutFinalDot } from "../../dns/message/name.ts";
 import { quote } from "../../util/text.ts";
+import { detailsOf } from "./reply.ts";
+import type { DnsReply } from "./result.ts";
+
+/**
+ * Passes an answer, with or without a record of the requested type.
+ *
+ * @param hostname the name, or the address of a reverse name, as it was sent
+ * @param more further details of an error
+ * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
+ */
+export function requireAnswer(reply: DnsReply, hostname: string, more: object = {}): void {
+  const { outcome, resolver, records, rcode, attempts } = reply;
+  if (outcome === "answer" || outcome === "no-data") return;
+  const details = { hostname, resolver, ...detailsOf(reply), ...more };
+  if (rcode === undefined) throw new ApiError("RESOLVER_TIMEOUT", details, timeoutText(details));
+  const failed = { ...details, rcode, ...(records.length > 0 && { records }) };
+  if (outcome === "name-error") {
+    const link = records.findLast(({ type }) => type === "CNAME");
+    const text = nameNotFoundText(failed, link && withoutFinalDot(link.value));
+    throw new ApiError("HOSTNAME_NOT_FOUND", failed, text);
+  }
+  const attempt = attempts.find(({ server }) => server === reply.server);
+  const unreachable = outcome === "unreachable" ? attempt?.outcome : undefined;
+  throw new ApiError("RESOLVER_FAILURE", failed, failureText(failed, unreachable));
+}
 
 /** The failures of a resolver that need other words than their code, and what to do. */
 const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?: string]>> = {
@@ -30,7 +56,7 @@ function blockedText(resolver: string, hostname: string, reason: string): string
 }
 
 /** A name that does not exist: what its resolver says, and what to do. */
-export function nameNotFoundText(
+function nameNotFoundText(
   { hostname, resolver, extendedErrors = [], dnssec }: ErrorDetails<"HOSTNAME_NOT_FOUND">,
   aliasOf?: string,
 ): string {
@@ -60,16 +86,12 @@ export function noAddressText({
 }
 
 /** A resolver that has not answered in time. */
-export function timeoutText({
-  hostname,
-  resolver,
-  attempts,
-}: ErrorDetails<"RESOLVER_TIMEOUT">): string {
+function timeoutText({ hostname, resolver, attempts }: ErrorDetails<"RESOLVER_TIMEOUT">): string {
   return `${resolver} did not answer in time for ${quote(hostname)} (${attemptsText(attempts)}); try again, or try another resolver.`;
 }
 
 /** A resolver that refused or failed: why, and what to do. */
-export function failureText(
+function failureText(
   {
     hostname,
     resolver,
