@@ -105,7 +105,7 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   }
   const { flags, rcode, extendedErrors, soa, nsid, clientSubnet } = result.message;
   const { kind, records } = interpret(result.message, question);
-  const said = {
+  const sent = {
     ...from,
     rcode,
     authenticated: (flags & FLAG.authenticated) !== 0,
@@ -117,12 +117,12 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   };
   const characters = records.reduce((sum, { value }) => sum + value.length, 0);
   if (characters > MAX_ANSWER_CHARACTERS) {
-    return { ...said, kind: "failure", rcode: "TOO_LARGE", records: [] };
+    return { ...sent, kind: "failure", rcode: "TOO_LARGE", records: [] };
   }
-  if (kind === "loop") return { ...said, kind: "malformed", rcode: "CNAME_LOOP" };
-  if (kind === "answer") return { ...said, kind };
+  if (kind === "loop") return { ...sent, kind: "malformed", rcode: "CNAME_LOOP" };
+  if (kind === "answer") return { ...sent, kind };
   const incomplete = kind === "no-data" && records.length > 0 && soa === null;
-  return { ...said, kind, soa, incomplete };
+  return { ...sent, kind, soa, incomplete };
 }
 
 /** How an attempt names its result. */
@@ -142,7 +142,7 @@ export function isDecisive({ kind }: Pick<Resolution, "kind">): boolean {
 /** The answer if one has come, else the best reason for having none. */
 export function conclude(resolutions: readonly Resolution[], isTimeout: boolean): Resolution {
   const first = (kind: "failure" | "malformed") => resolutions.find((one) => one.kind === kind);
-  const said = resolutions.find(isDecisive) ?? first("failure") ?? first("malformed");
-  if (said !== undefined) return said;
+  const best = resolutions.find(isDecisive) ?? first("failure") ?? first("malformed");
+  if (best !== undefined) return best;
   return (isTimeout ? undefined : resolutions[0]) ?? { kind: "timeout" };
 }

@@ -1,4 +1,3 @@
-import type { DIFFERENCES } from "../../api/dns-schemas.ts";
 import type { Call } from "../../api/endpoint.ts";
 import type { ResolverName } from "../../config/settings.ts";
 import type { QueryOptions } from "../../dns/client.ts";
@@ -9,9 +8,8 @@ import { isDecisive } from "../../dns/outcome.ts";
 import type { Services } from "../services.ts";
 import { checkDnssec } from "./dnssec.ts";
 import { replyOf } from "./reply.ts";
-import type { DnsReply } from "./result.ts";
+import type { Difference, DnsReply } from "./result.ts";
 
-type Difference = (typeof DIFFERENCES)[number];
 type DnsRecord = DnsReply["records"][number];
 
 /** What to ask resolvers, and how. */

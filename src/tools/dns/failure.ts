@@ -30,7 +30,7 @@ export function requireAnswer(reply: DnsReply, hostname: string, more: object = 
 }
 
 /** The failures of a resolver that need other words than their code, and what to do. */
-const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?: string]>> = {
+const RESOLVER_FAILURES: Readonly<Record<string, readonly [problem: string, advice?: string]>> = {
   MALFORMED: ["sent a malformed answer"],
   CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
   UNREACHABLE: ["could not be reached"],
@@ -65,13 +65,13 @@ function nameNotFoundText(
   const blocked = blockReason(extendedErrors);
   if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
   const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check its spelling";
-  const [what, advice] =
+  const [problem, advice] =
     aliasOf === undefined
       ? ["", isAddress ? "its owner can add a PTR record" : isMisspelt]
       : [`is an alias of ${quote(aliasOf)}, which `, "its owner must correct the CNAME record"];
   const more = advice && dnssec?.verdict !== "bogus" ? `; ${advice}.` : ".";
   const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
-  return `${name} ${what}does not exist according to ${resolver} (NXDOMAIN)${more}${proof}`;
+  return `${name} ${problem}does not exist according to ${resolver} (NXDOMAIN)${more}${proof}`;
 }
 
 /** A name without an AAAA record. */
@@ -118,8 +118,8 @@ function failureText(
     const more = proof ? `.${proof}` : `; ${reason.advice}.`;
     return `${resolver} says that the DNSSEC data for ${name} is bogus (${reason.name})${more}`;
   }
-  const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
+  const [problem, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
   const causes = unreachable ? attemptsText(attempts) : extendedErrors.map(errorText).join(", ");
   const why = causes && ` (${causes})`;
-  return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.${proof}`;
+  return `${resolver} ${problem} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.${proof}`;
 }

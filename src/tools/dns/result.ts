@@ -41,3 +41,6 @@ export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
 
 /** The reply of one resolver about a name. */
 export type DnsReply = ValueOf<ReturnType<typeof dnsReply>>;
+
+/** A kind of difference between the replies of resolvers. */
+export type Difference = NonNullable<DnsResult["details"]["differences"]>[number];

@@ -2,7 +2,7 @@ import type { ResolverName } from "../../config/settings.ts";
 import { blockReason, staleReason } from "../../dns/message/codes.ts";
 import { withoutFinalDot } from "../../dns/message/name.ts";
 import { listText, plural } from "../../util/text.ts";
-import type { DnsReply, DnsResult } from "./result.ts";
+import type { Difference, DnsReply, DnsResult } from "./result.ts";
 
 type Details = Pick<DnsResult["details"], "question"> & Partial<DnsResult["details"]>;
 
@@ -35,7 +35,7 @@ export function dnsVerdict(
   return { code, text: sentences.filter(Boolean).join(" ") } as const;
 }
 
-const DIFFERENT: Readonly<Record<NonNullable<Details["differences"]>[number], string>> = {
+const DIFFERENT: Readonly<Record<Difference, string>> = {
   records: "records",
   chain: "CNAME chains",
   ttl: "TTLs",
