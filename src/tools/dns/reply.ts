@@ -15,36 +15,21 @@ export function replyOf(
   dns64: NonNullable<DnsReply["dns64"]> = [],
   dnssec?: DnsReply["dnssec"],
 ): DnsReply {
-  const { kind, question, attempts, queryTimeMs } = outcome;
+  const { kind, records, message, reason, queryTimeMs, question, attempts, ...sent } = {
+    ...{ records: [], message: undefined, reason: undefined },
+    ...outcome,
+  };
   if (kind === "aborted") throw clientGone();
-  const sent = "server" in outcome ? outcome : undefined;
   return {
     resolver,
     outcome: kind,
-    records: sent?.records ?? [],
+    records,
     queryTime: queryTimeMs,
     question,
-    ...(sent && fieldsOf(sent)),
+    ...sent,
     ...(dns64.length > 0 && { dns64 }),
     ...(dnssec && { dnssec }),
     attempts,
-  };
-}
-
-/** The fields that a reply has if a server sent it. */
-function fieldsOf(sent: Extract<DnsOutcome, { readonly server: string }>) {
-  const { server, transport, rcode, authenticated, extendedErrors } = sent;
-  const { nsid, clientSubnet, incomplete, soa } = sent;
-  return {
-    server,
-    transport,
-    rcode,
-    authenticated,
-    extendedErrors,
-    ...(nsid !== undefined && { nsid }),
-    ...(clientSubnet !== undefined && { clientSubnet }),
-    ...(incomplete && { incomplete }),
-    ...(soa !== null && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),
   };
 }
 

@@ -17,8 +17,6 @@ const FROM = {
   authenticated: false,
   extendedErrors: [],
   records: [],
-  soa: null,
-  incomplete: false,
 } as const;
 
 const QUESTION = { name: "www.example.", type: "AAAA" } as const;
@@ -124,11 +122,11 @@ describe("the message", () => {
   });
 
   test("the details of a name that does not exist have the SOA record and the chain", () => {
-    const soa = { owner: "example.", type: "SOA", value: "ns. host. 1 2 3 4 5", ttl: 60 } as const;
+    const soa = { name: "example.", value: "ns. host. 1 2 3 4 5", ttl: 60 };
     expect(errorOf("www.example", { ...nameError(SHOWN_LINK), soa }).details).toMatchObject({
       rcode: "NXDOMAIN",
       records: [SHOWN_LINK],
-      soa: { name: "example.", value: "ns. host. 1 2 3 4 5", ttl: 60 },
+      soa,
       attempts: ATTEMPTS,
     });
   });
