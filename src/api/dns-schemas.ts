@@ -20,7 +20,7 @@ const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;
 const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
 
 /** The kinds of difference between the replies of resolvers. */
-export const DIFFERENCES = ["records", "chain", "ttl", "rcode", "dnssec"] as const;
+const DIFFERENCES = ["records", "chain", "ttl", "rcode", "dnssec"] as const;
 
 /** The kinds of outcome that a caller can see. */
 const OUTCOMES = [

@@ -61,6 +61,7 @@ export function inquire(
   const resolutions: Resolution[] = [];
   /** First the servers that were not asked yet, then those that have not answered yet. */
   let queue: RememberedServer[] = [];
+  let isOver = false;
   const cancelTimers: (() => void)[] = [];
   let leave = () => {};
 
@@ -93,18 +94,19 @@ export function inquire(
     if (server === undefined) return;
     queue.push(server);
     const startMs = clock.nowMs();
-    const exchange = startExchange(context, server.address, question, {
-      done: (result) => receive(attempt, result),
-      broken: (error) => {
-        stop();
-        reject(error);
-      },
-    });
+    const exchange = startExchange(context, server.address, question);
     const attempt: RunningAttempt = { server, exchange, startMs, endMs: startMs, result: null };
     attempts.push(attempt);
+    exchange.result
+      .then((result) => receive(attempt, result))
+      .catch((error) => {
+        if (!isOver) stop();
+        reject(error);
+      });
   }
 
   function receive(attempt: RunningAttempt, result: ServerResult): void {
+    if (isOver) return;
     const { server, startMs } = attempt;
     if (result.kind !== "unreachable") server.succeed(startMs);
     else if (!isShortage(result.code)) server.fail(startMs);
@@ -137,6 +139,7 @@ export function inquire(
 
   /** Ends all attempts and returns true if some have not got a response. */
   function stop(): boolean {
+    isOver = true;
     for (const cancel of cancelTimers) cancel();
     signal?.removeEventListener("abort", abort);
     let isSilent = false;

@@ -1,6 +1,6 @@
 import type { ExtendedError } from "./message/codes.ts";
 import { FLAG, type Question } from "./message/message.ts";
-import type { DnsRecord, ResourceRecord } from "./message/record.ts";
+import type { DnsRecord } from "./message/record.ts";
 import { interpret } from "./message/response.ts";
 import type { ServerResult } from "./transport/exchange.ts";
 import type { Transport } from "./transport/transport.ts";
@@ -29,12 +29,12 @@ interface FromServer {
   readonly nsid?: string;
   /** The client's network that the server chose the answer for; RFC 7871. */
   readonly clientSubnet?: string;
+  /** If the server left the end of the CNAME chain open: it neither has the records nor says that there are no others. */
+  readonly incomplete?: true;
+  /** The SOA record that came with a negative answer; RFC 2308 section 3. */
+  readonly soa?: { readonly name: string; readonly value: string; readonly ttl: number };
   /** The CNAME chain in order, then the requested records; of a failure, the chain as far as it is known. */
   readonly records: readonly DnsRecord[];
-  /** The SOA record that came with a negative answer, or null; RFC 2308 section 3. */
-  readonly soa: ResourceRecord | null;
-  /** True if the server left the end of the CNAME chain open: it neither has the records nor says that there are no others. */
-  readonly incomplete: boolean;
   /** The message, if the question asked for signatures. */
   readonly message?: Uint8Array;
 }
@@ -91,13 +91,12 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   const from = {
     server,
     transport: result.transport,
+    rcode: "MALFORMED",
     authenticated: false,
     extendedErrors: [],
     records: [],
-    soa: null,
-    incomplete: false,
   };
-  if (result.kind === "malformed") return { ...from, kind: "malformed", rcode: "MALFORMED" };
+  if (result.kind === "malformed") return { ...from, kind: "malformed" };
   if (result.kind === "referral") return { ...from, kind: "failure", rcode: "REFERRAL" };
   if (result.kind === "unreachable") {
     const rcode = isShortage(result.code) ? "SHORTAGE" : "UNREACHABLE";
@@ -105,7 +104,7 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   }
   const { flags, rcode, extendedErrors, soa, nsid, clientSubnet } = result.message;
   const { kind, records } = interpret(result.message, question);
-  const said = {
+  const sent = {
     ...from,
     rcode,
     authenticated: (flags & FLAG.authenticated) !== 0,
@@ -117,12 +116,17 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   };
   const characters = records.reduce((sum, { value }) => sum + value.length, 0);
   if (characters > MAX_ANSWER_CHARACTERS) {
-    return { ...said, kind: "failure", rcode: "TOO_LARGE", records: [] };
+    return { ...sent, kind: "failure", rcode: "TOO_LARGE", records: [] };
   }
-  if (kind === "loop") return { ...said, kind: "malformed", rcode: "CNAME_LOOP" };
-  if (kind === "answer") return { ...said, kind };
-  const incomplete = kind === "no-data" && records.length > 0 && soa === null;
-  return { ...said, kind, soa, incomplete };
+  if (kind === "loop") return { ...sent, kind: "malformed", rcode: "CNAME_LOOP" };
+  if (kind === "answer") return { ...sent, kind };
+  const isIncomplete = kind === "no-data" && records.length > 0 && soa === null;
+  return {
+    ...sent,
+    kind,
+    ...(isIncomplete && { incomplete: true }),
+    ...(soa && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),
+  };
 }
 
 /** How an attempt names its result. */
@@ -135,14 +139,14 @@ export function outcomeName(result: ServerResult): string {
 }
 
 /** True if the server answered the question, so that no other server needs to be asked. */
-export function isDecisive({ kind }: Resolution): boolean {
+export function isDecisive({ kind }: Pick<Resolution, "kind">): boolean {
   return kind === "answer" || kind === "no-data" || kind === "name-error";
 }
 
 /** The answer if one has come, else the best reason for having none. */
 export function conclude(resolutions: readonly Resolution[], isTimeout: boolean): Resolution {
   const first = (kind: "failure" | "malformed") => resolutions.find((one) => one.kind === kind);
-  const said = resolutions.find(isDecisive) ?? first("failure") ?? first("malformed");
-  if (said !== undefined) return said;
+  const best = resolutions.find(isDecisive) ?? first("failure") ?? first("malformed");
+  if (best !== undefined) return best;
   return (isTimeout ? undefined : resolutions[0]) ?? { kind: "timeout" };
 }

@@ -47,15 +47,13 @@ export function rememberServer(address: DnsServer, context: ExchangeContext) {
       const sentMs = clock.nowMs();
       if (!hasFailed || sentMs - lastCheckMs < CHECK_INTERVAL_MS) return;
       lastCheckMs = sentMs;
-      const exchange = startExchange(context, address, CHECK, {
-        done: ({ kind }) => {
-          cancel();
-          if (kind !== "unreachable") succeed(sentMs);
-        },
-        // A question that meets the same error reports it.
-        broken: () => cancel(),
-      });
+      const exchange = startExchange(context, address, CHECK);
       const cancel = clock.after(TRIAL_MS, () => exchange.stop());
+      exchange.result
+        .then(({ kind }) => kind === "unreachable" || succeed(sentMs))
+        // A question that meets the same error reports it.
+        .catch(() => {})
+        .finally(cancel);
     },
   };
 }

@@ -11,8 +11,8 @@ import { parseHostname } from "../dns/hostname.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import { interfaceIndex } from "../icmp/socket/interfaces.ts";
 import { quote } from "../util/text.ts";
-import { noAddressText } from "./dns/failure.ts";
-import { detailsOf, requireAnswer } from "./dns/reply.ts";
+import { noAddressText, requireAnswer } from "./dns/failure.ts";
+import { detailsOf, replyOf } from "./dns/reply.ts";
 import type { Services } from "./services.ts";
 
 /** A target that is not resolved yet: the text that was sent, and what it means. */
@@ -112,7 +112,7 @@ async function lookUp(
   const client = resolvers[resolver];
   learnTranslators(client);
   const { outcome, addresses } = await lookupAddresses(client, name, caller);
-  const reply = { resolver, outcome };
+  const reply = replyOf(resolver, outcome);
   requireAnswer(reply, text);
   if (addresses.length === 0) {
     const details = { hostname: text, resolver, ...detailsOf(reply) };

@@ -100,8 +100,6 @@ describe("an outcome", () => {
       rcode: "NOERROR",
       authenticated: true,
       extendedErrors: [{ code: 3, name: "Stale Answer", text: "old" }],
-      soa: null,
-      incomplete: false,
       question: { name: "a.", type: "AAAA" },
       queryTimeMs: 0,
       attempts: [{ server: V6, transport: "udp", ms: 0, outcome: "NOERROR" }],

@@ -160,12 +160,11 @@ describe("equal to what dig prints, for further types", () => {
 
 testWithKnot("a chain that the server does not follow to its end is incomplete", async () => {
   const outcome = await client.query("link0.types.example", "AAAA");
-  expect(outcome).toMatchObject({ kind: "no-data", incomplete: true, soa: null });
-  expect(await client.query("plain.hard.example", "MX")).toMatchObject({
-    kind: "no-data",
-    incomplete: false,
-    soa: { owner: "hard.example.", type: "SOA", ttl: 300 },
-  });
+  expect(outcome).toMatchObject({ kind: "no-data", incomplete: true });
+  expect(outcome).not.toHaveProperty("soa");
+  const complete = await client.query("plain.hard.example", "MX");
+  expect(complete).toMatchObject({ kind: "no-data", soa: { name: "hard.example.", ttl: 300 } });
+  expect(complete).not.toHaveProperty("incomplete");
 });
 
 describe("the kind of outcome", () => {

@@ -162,13 +162,13 @@ export class Chain {
    * Finds out why something has no signature: a zone above it proves that the next one is not signed, which
    * is thrown, or it should have one, which is returned.
    *
-   * @param what is not signed, the subject of a sentence
+   * @param subject of the sentence: the part that is not signed
    * @param name of the records
    */
-  async explainUnsigned(what: string, name: string): Promise<Problem> {
+  async explainUnsigned(subject: string, name: string): Promise<Problem> {
     const { link, unproven } = await this.#zoneOf(name);
     const more = unproven ? ` and does not prove that ${nameText(unproven)} is not` : "";
-    return bogus`${what} has no signature, though ${nameText(link.zone)} is signed${more}.`;
+    return bogus`${subject} has no signature, though ${nameText(link.zone)} is signed${more}.`;
   }
 
   /** The zone that a name begins, because it signs. */

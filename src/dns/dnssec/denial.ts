@@ -91,8 +91,8 @@ function step({ text }: DenialRecord, proves: string) {
   return { record: text, proves };
 }
 
-function unproven(what: string) {
-  return bogus`The answer does not prove that ${what}.`;
+function unproven(denial: string) {
+  return bogus`The answer does not prove that ${denial}.`;
 }
 
 /** True if a key is between two others of a zone that follow each other; the last one is followed by the first. */

@@ -23,9 +23,9 @@ export function readNsec3(sets: readonly RecordSet[], zone: string, work: Work):
   if (iterations > MAX_ITERATIONS) {
     throw insecure`${nameText(zone)} hashes names with ${iterations} iterations of NSEC3; a zone with more than ${MAX_ITERATIONS} counts as not signed (RFC 9276).`;
   }
-  const known = new Map<string, string>();
+  const hashes = new Map<string, string>();
   const hashOf = (name: string) =>
-    known.getOrInsertComputed(name, () => {
+    hashes.getOrInsertComputed(name, () => {
       work.spend("hashes");
       return hashName(name, iterations, Buffer.from(salt, "hex"));
     });

@@ -29,25 +29,25 @@ export function findFault(
   work: Work,
 ): Problem | null {
   const { algorithm, keyTag, signer, labels } = signature;
-  const what = `The signature of ${setText(set)} by key ${keyTag}`;
+  const subject = `The signature of ${setText(set)} by key ${keyTag}`;
   if (!canVerify(algorithm)) {
-    return indeterminate`${what} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
+    return indeterminate`${subject} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
   }
-  if (labels > signableLabels(set.name)) return bogus`${what} is for a longer name.`;
+  if (labels > signableLabels(set.name)) return bogus`${subject} is for a longer name.`;
   const late = timeFault(signature, now);
-  if (late !== null) return bogus`${what} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
+  if (late !== null) return bogus`${subject} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
   const matching = keys.filter((key) => isBy(key, signature));
   const candidates = matching.filter((key) => key.isUsable).slice(0, MAX_KEYS);
   if (candidates.length === 0) {
     const why = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
-    return bogus`${what} proves nothing: ${nameText(signer)} ${why}.`;
+    return bogus`${subject} proves nothing: ${nameText(signer)} ${why}.`;
   }
   const signed = signedBytes(set, signature);
   for (const key of candidates) {
     work.spend("signatures");
     if (key.verify(signed, signature.bytes)) return null;
   }
-  return bogus`${what} does not match the records.`;
+  return bogus`${subject} does not match the records.`;
 }
 
 /** True if a key has the tag and the algorithm of a signature. */

@@ -111,10 +111,10 @@ async function checkEnd(
     const signer = await chain.check(set, authority);
     return `${nameText(signer)} signs ${setText(set)}, and ${valid()}`;
   }
-  const what = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
+  const denial = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
   const proven = await chain.deny({ name, type, isNameError }, authority);
-  if (!proven) throw await chain.explainUnsigned(`The answer that ${what}`, name);
-  return `${nameText(proven.zone.link.zone)} proves that ${what}, and ${valid()}`;
+  if (!proven) throw await chain.explainUnsigned(`The answer that ${denial}`, name);
+  return `${nameText(proven.zone.link.zone)} proves that ${denial}, and ${valid()}`;
 }
 
 /** Which signature of a valid chain expires first. */

@@ -247,17 +247,17 @@ interface Options {
 function readOptions(options: ByteReader | undefined): Options {
   if (options === undefined) return { extendedErrors: null };
   const extendedErrors: ExtendedError[] = [];
-  const said: Options = { extendedErrors };
+  const read: Options = { extendedErrors };
   while (options.remaining > 0) {
     const option = options.uint16();
     const data = new ByteReader(options.take(options.uint16()));
     if (option === OPTION.nsid) {
-      said.nsid = readNsid(data);
+      read.nsid = readNsid(data);
     } else if (option === OPTION.clientSubnet) {
       const family = data.uint16();
       const lengths = [...data.take(2)];
       const address = tryReadAddress(family, data.take(data.remaining));
-      if (address !== null) said.clientSubnet = [address, ...lengths].join("/");
+      if (address !== null) read.clientSubnet = [address, ...lengths].join("/");
     } else if (option === OPTION.extendedError && extendedErrors.length < MAX_EXTENDED_ERRORS) {
       const code = data.uint16();
       const name = extendedErrorName(code);
@@ -265,7 +265,7 @@ function readOptions(options: ByteReader | undefined): Options {
       extendedErrors.push({ code, ...(name && { name }), ...(text !== "" && { text }) });
     }
   }
-  return said;
+  return read;
 }
 
 function readNsid(data: ByteReader): string {

@@ -57,7 +57,7 @@ interface Suffix {
  * size of the message bounds the work, however its names point at each other.
  */
 export class NameReader {
-  readonly #known = new Map<number, Suffix>();
+  readonly #suffixes = new Map<number, Suffix>();
 
   /**
    * The name at the reader's offset; RFC 1035 section 4.1.4. Throws DnsFormatError for a name that is
@@ -85,9 +85,9 @@ export class NameReader {
         const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, end);
         if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
         const rest =
-          this.#known.get(target) ??
+          this.#suffixes.get(target) ??
           this.#read(bytes, target, bytes.length, before + labels, followed + 1);
-        this.#known.set(target, rest);
+        this.#suffixes.set(target, rest);
         const pointers = rest.pointers + 1;
         checkSize(before + labels + rest.bytes, followed + pointers);
         return { text: text + rest.text, bytes: labels + rest.bytes, pointers, end: at + 2 };

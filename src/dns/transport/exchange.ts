@@ -27,13 +27,6 @@ export interface Unreachable {
 /** The result of asking one server. */
 export type ServerResult = (DnsResponse | Unreachable) & { readonly transport: Transport };
 
-/** The end of an exchange: one of them is called, once, unless the exchange is stopped before. */
-export interface ExchangeEvents {
-  done(result: ServerResult): void;
-  /** An error that is not about the network. */
-  broken(error: unknown): void;
-}
-
 /** Milliseconds for TCP to confirm a datagram that repeats the question in another case. */
 const CONFIRM_TIMEOUT_MS = 1000;
 
@@ -54,9 +47,9 @@ export function startExchange(
   context: ExchangeContext,
   server: DnsServer,
   question: Question,
-  events: ExchangeEvents,
   withEdns = true,
 ) {
+  const { promise, resolve, reject } = Promise.withResolvers<ServerResult>();
   const query = createQuery(question, withEdns);
   /** The transports that can still bring the response; null before the socket is open. */
   const waiting = new Map<Transport, DnsSocket | null>();
@@ -138,9 +131,10 @@ export function startExchange(
     closeAll();
     const final = result.kind === "message" ? result : (fallback ?? result);
     if (withEdns && final.kind === "message" && refusesEdns(final.message)) {
-      retry = startExchange(context, server, question, events, false);
+      retry = startExchange(context, server, question, false);
+      resolve(retry.result);
     } else {
-      events.done(final);
+      resolve(final);
     }
   }
 
@@ -155,12 +149,14 @@ export function startExchange(
       action();
     } catch (error) {
       closeAll();
-      events.broken(error);
+      reject(error);
     }
   }
 
   ask(lastAsked);
   return {
+    /** Settles unless the exchange is stopped before; rejects for an error that is not about the network. */
+    result: promise,
     /** The transport that was asked last. */
     get transport(): Transport {
       return retry?.transport ?? lastAsked;
@@ -169,7 +165,7 @@ export function startExchange(
     get fallback(): ServerResult | null {
       return retry === null ? fallback : retry.fallback;
     },
-    /** Ends the exchange without an event. */
+    /** Ends the exchange without a result. */
     stop(): void {
       closeAll();
       retry?.stop();

@@ -13,13 +13,15 @@ const MAX_CONNECTIONS = 4;
 interface Query {
   readonly message: Uint8Array;
   readonly events: SocketEvents;
-  /** Where it waits for its response; null when it does not. */
-  connection: TlsConnection | null;
+  /** The connection that it was sent over last. */
+  connection?: TlsConnection;
 }
 
 interface TlsConnection {
+  /** True if it left a query unanswered: it may be dead, so it takes no other before it answers. */
+  isSuspect: boolean;
   send(query: Query): void;
-  /** No longer waits for the response to a query. A connection that left one unanswered may be dead, so it takes no other before it answers. */
+  /** No longer waits for the response to a query. */
   withdraw(query: Query): void;
 }
 
@@ -30,18 +32,16 @@ interface TlsConnection {
  * @param ca a certificate to trust instead of the usual ones, in PEM
  */
 export function createTlsOpener(clock: Clock, ca?: string): Open {
-  /** The connections that take further queries. */
-  const current = new Map<DnsServer, TlsConnection>();
-  /** How many are open. */
-  const open = new Map<DnsServer, number>();
-  const send = (server: DnsServer, query: Query) =>
-    current.getOrInsertComputed(server, connect).send(query);
+  const connectionsTo = new Map<DnsServer, Set<TlsConnection>>();
 
-  const count = (server: DnsServer, change: number) =>
-    open.set(server, (open.get(server) ?? 0) + change).get(server) as number;
+  const send = (server: DnsServer, query: Query) => {
+    const open = connectionsTo.getOrInsertComputed(server, () => new Set());
+    const usable = [...open].find(({ isSuspect }) => !isSuspect);
+    (usable ?? connect(server, open)).send(query);
+  };
 
-  const connect = (server: DnsServer): TlsConnection => {
-    count(server, 1);
+  /** @param open the connections to the server */
+  const connect = (server: DnsServer, open: Set<TlsConnection>): TlsConnection => {
     // Loaded at the first use, because few services need it.
     const { connect } = process.getBuiltinModule("node:tls");
     const socket = connect({
@@ -54,34 +54,25 @@ export function createTlsOpener(clock: Clock, ca?: string): Open {
     const pending = new Map<number, Query>();
     let lastId = 0;
     let hasAnswered = false;
-    let isOpen = true;
     let cancelIdle = () => {};
 
-    const retire = () => {
-      if (current.get(server) === connection) current.delete(server);
-    };
     const receive = (message: Uint8Array) => {
       const id = idOf(message);
       const query = pending.get(id);
-      if (query === undefined || !isOpen) return;
+      if (query === undefined) return;
       pending.delete(id);
-      current.getOrInsert(server, connection);
+      connection.isSuspect = false;
       hasAnswered = true;
-      query.connection = null;
       if (pending.size === 0) cancelIdle = clock.after(IDLE_MS, () => end("EOF"));
       query.events.message(withId(message, idOf(query.message)));
     };
     const end = (code: string) => {
-      if (!isOpen) return;
-      isOpen = false;
-      count(server, -1);
+      open.delete(connection);
       cancelIdle();
-      retire();
       socket.destroy();
       const unanswered = [...pending.values()];
       pending.clear();
       for (const query of unanswered) {
-        query.connection = null;
         // A server may close a connection at any time; only a new one shows that it does not answer.
         if (hasAnswered) send(server, query);
         else query.events.failed(code);
@@ -90,6 +81,7 @@ export function createTlsOpener(clock: Clock, ca?: string): Open {
     onMessages(socket, receive, end);
     socket.on("close", () => end("EOF"));
     const connection: TlsConnection = {
+      isSuspect: false,
       send(query) {
         cancelIdle();
         do lastId = (lastId + 1) & 0xffff;
@@ -99,17 +91,19 @@ export function createTlsOpener(clock: Clock, ca?: string): Open {
         socket.write(frameMessage(withId(query.message, lastId)));
       },
       withdraw(query) {
-        if (count(server, 0) < MAX_CONNECTIONS) retire();
-        for (const [id, other] of pending) if (other === query) pending.delete(id);
-        query.connection = null;
+        const [id] = [...pending].find(([, other]) => other === query) ?? [];
+        if (id === undefined) return;
+        pending.delete(id);
+        if (open.size < MAX_CONNECTIONS) connection.isSuspect = true;
         if (pending.size === 0) end("EOF");
       },
     };
+    open.add(connection);
     return connection;
   };
 
   return (server, message, events) => {
-    const query: Query = { message, events, connection: null };
+    const query: Query = { message, events };
     send(server, query);
     return { close: () => query.connection?.withdraw(query) };
   };

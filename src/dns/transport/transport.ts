@@ -1,9 +1,7 @@
 import type { DnsServer } from "../server.ts";
 
 /** How a message travels. */
-export const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;
-
-export type Transport = (typeof TRANSPORTS)[number];
+export type Transport = "udp" | "tcp" | "tls" | "https";
 
 /** The events of a socket, until it is closed. */
 export interface SocketEvents {

@@ -366,8 +366,7 @@ export class Prober {
       if (error !== null) forged.request.onForged?.(packet.source, error.type, error.parameter);
       return;
     }
-    const { response, isWithoutCookie } = match;
-    const { probe } = match;
+    const { probe, response, isWithoutCookie } = match;
     const { request } = probe;
     const { aborted } = request.signal;
     const isReply = response.kind === "reply";

@@ -41,10 +41,6 @@ export class UdpSocket extends ErrorQueueSocket {
     return { ...packet, message: reply, state: "closed" };
   }
 
-  protected override portOf({ probedPort }: OutgoingPacket): number {
-    return probedPort?.port ?? 0;
-  }
-
   /** No UDP packet tells which probe it answers. */
   protected override replyIn(packet: ReceivedPacket): ReceivedPacket {
     return { ...packet, message: NOTHING };

@@ -128,10 +128,6 @@ const UNSENDABLE: readonly AddressType[] = ["IPv4Mapped", "Unspecified", "Multic
 /** Where the invoking packet begins in an ICMPv6 error; RFC 4443 section 2.1. */
 const INVOKING_AT = 8;
 
-interface Destination extends Pick<OutgoingPacket, "target" | "scopeId" | "flowLabel"> {
-  readonly port: number;
-}
-
 /** A socket option, its value, and whether it is set on another descriptor than the socket's. */
 export type OptionValue = readonly [
   option: readonly [number, number],
@@ -177,7 +173,7 @@ export abstract class EchoSocket implements IcmpSocket {
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (UNSENDABLE.includes(classifyIpv6(target))) return "EINVAL";
     const { name, view } = this.#out;
-    this.#writeName({ target, scopeId, flowLabel, port: UNUSED_PORT });
+    this.#writeName(target, scopeId, flowLabel, UNUSED_PORT);
     const code =
       failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
       failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
@@ -188,11 +184,13 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   send(packet: OutgoingPacket): number | string {
-    const { target, scopeId, source, hopLimit, flowLabel, message } = packet;
+    const { target, scopeId, source, hopLimit, flowLabel, message, probedPort } = packet;
     if (!this.#isOpen) return "EBADF";
     if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
-    this.#writeName({ target, scopeId, flowLabel, port: this.portOf(packet) });
+    // Raw sockets have no port, and TCP is sent through one.
+    const port = probedPort?.protocol === "udp" ? probedPort.port : 0;
+    this.#writeName(target, scopeId, flowLabel, port);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
     const isNamed = scopeId !== 0 || !isLinkLocal(source);
     writeIpv6(isNamed ? source : UNNAMED, out.view, this.#sourceAt);
@@ -203,13 +201,8 @@ export abstract class EchoSocket implements IcmpSocket {
     return failure(this.#libc.sendmsg(this.fd, out.address, MSG_DONTWAIT)) ?? sentMs;
   }
 
-  /** The port in the name of a packet's destination; raw sockets have none. */
-  protected portOf(_: OutgoingPacket): number {
-    return 0;
-  }
-
   /** Writes a `struct sockaddr_in6`. */
-  #writeName({ target, scopeId, flowLabel, port }: Destination): void {
+  #writeName(target: Ipv6Address, scopeId: number, flowLabel: number, port: number): void {
     const { view, name } = this.#out;
     const at = name.byteOffset;
     view.setUint16(at + SOCKADDR.family, AF_INET6, true);

@@ -53,15 +53,15 @@ export async function checkDnssec(
   const isMade = found.verdict === "bogus" && translationsIn(dnsClient, shown).length > 0;
   const validation = isMade && !isFaulty ? { ...found, ...MADE } : found;
   const { verdict } = validation;
-  const said = isFlaky
+  const remark = isFlaky
     ? "The resolver failed at first, and answered when it was asked again."
-    : SAID[verdict][claim];
+    : REMARKS[verdict][claim];
   const extendedErrors = "extendedErrors" in believed ? believed.extendedErrors : [];
   return {
     outcome: shown,
     dnssec: {
       ...validation,
-      text: [validation.text, said].filter(Boolean).join(" "),
+      text: [validation.text, remark].filter(Boolean).join(" "),
       resolver: { name, claim, validates: validates(verdict, claim), extendedErrors },
     },
   };
@@ -96,7 +96,7 @@ function claimOf(believed: DnsOutcome, unchecked: DnsOutcome): Claim {
 }
 
 /** Where a claim differs from the verdict, or is not known from it. */
-const SAID: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim, string>>>>> = {
+const REMARKS: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim, string>>>>> = {
   secure: {
     none: "The resolver does not claim that it is valid, so it does not validate, or does not tell.",
     bogus: "The resolver refuses the answer, though; its clock or its trust anchors may be wrong.",

@@ -4,19 +4,17 @@ import { ApiError } from "../../api/errors.ts";
 import { choiceParameter } from "../../api/parameters.ts";
 import { once, textSchema } from "../../api/schemas.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
-import { QUERY_TIMEOUT_MS, type QueryOptions } from "../../dns/client.ts";
-import { learnTranslators, translationsIn } from "../../dns/dns64.ts";
+import { QUERY_TIMEOUT_MS } from "../../dns/client.ts";
 import { parseHostname } from "../../dns/hostname.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/message/record.ts";
-import { isDecisive } from "../../dns/outcome.ts";
 import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { takeSlot } from "../run.ts";
 import { endpoint } from "../services.ts";
-import { compareReplies, replyDocument } from "./comparison.ts";
-import { checkDnssec } from "./dnssec.ts";
+import { askResolver, compareReplies, firstAnswer } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
-import { detailsOf, type Reply, requireAnswer } from "./reply.ts";
+import { requireAnswer } from "./failure.ts";
+import { detailsOf } from "./reply.ts";
 import { dnsResult } from "./result.ts";
 import { dnsVerdict } from "./verdict.ts";
 
@@ -110,55 +108,40 @@ export const dns = endpoint({
     "RESOLVER_TIMEOUT",
     "RESOLVER_FAILURE",
   ],
-  async handle(parameters, call, { config, resolvers, resolverTitle, querySlots }) {
-    const { hostname, type, resolver, dnssec } = parameters;
+  async handle(parameters, call, services) {
+    const { hostname, type, resolver } = parameters;
+    const { querySlots } = services;
     const stamp = newStamp();
     const { signal, client } = call;
-    // An answer without recursion, or about the server itself, says nothing of translators.
-    const mayHaveTranslations =
-      type === "AAAA" && parameters.recursion === "yes" && parameters.class === "IN";
-    const options = {
-      ...{ signal, client, class: parameters.class, nsid: parameters.nsid === "yes" },
-      ...{ overTcp: parameters.transport === "tcp", isIterative: parameters.recursion === "no" },
-    };
     const parsed = parseHostname(hostname, type);
     if (!parsed.ok) {
       throw parsed.code === "INVALID_ADDRESS"
         ? new ApiError("INVALID_ADDRESS", { address: hostname })
         : new ApiError("INVALID_HOSTNAME", { hostname, reason: hostname ? parsed.reason : EMPTY });
     }
-    const ask = async (name: ResolverName): Promise<Reply> => {
-      const dnsClient = resolvers[name];
-      const query = (flags: QueryOptions) =>
-        dnsClient.query(parsed.name, type, { ...options, ...flags });
-      if (mayHaveTranslations) learnTranslators(dnsClient);
-      const asked = await query(dnssec === "yes" ? { dnssec: true } : {});
-      // A server that a command has chosen has its own text in place of the name.
-      const title = (resolverTitle as ResolverName | undefined) ?? name;
-      const check = { name: title, dnsClient, signal, client, query };
-      const checked =
-        dnssec === "yes" && parameters.class !== "CH"
-          ? await checkDnssec(asked, { ...check, anchors: config.trustAnchors })
-          : { outcome: asked };
-      const { outcome } = checked;
-      const translations = translationsIn(dnsClient, outcome);
-      const reply = { ...checked, resolver: title, translations };
-      if (outcome.kind !== "aborted") call.onEvent?.("reply", replyDocument(reply));
+    const options = {
+      ...{ signal, client, class: parameters.class, nsid: parameters.nsid === "yes" },
+      ...{ overTcp: parameters.transport === "tcp", isIterative: parameters.recursion === "no" },
+    };
+    const validates = parameters.dnssec === "yes";
+    const question = { name: parsed.name, type, options, validates };
+    const ask = async (name: ResolverName) => {
+      const reply = await askResolver(name, question, services);
+      call.onEvent?.("reply", reply);
       return reply;
     };
     const names = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
     const atOnce = querySlots.tryTake(client);
-    if (atOnce === null || dnssec === "yes") call.allowSeconds(LONGEST_MS / 1000);
+    if (atOnce === null || validates) call.allowSeconds(LONGEST_MS / 1000);
     const release = atOnce ?? (await takeSlot(querySlots, client, signal, TOO_MANY));
     const replies = await Promise.all(names.map(ask)).finally(release);
-    const first = (replies.find(({ outcome }) => outcome.kind === "answer") ??
-      replies.find(({ outcome }) => isDecisive(outcome)) ??
-      replies[0]) as Reply;
-    const comparison = resolver === "all" && compareReplies(replies);
-    const { records, queryTimeMs } = requireAnswer(first, hostname, comparison || {});
-    const said = { ...detailsOf(first), ...comparison };
-    const verdict = dnsVerdict(first.resolver, records, said);
-    const details = { ...stamp, verdict, ...said };
-    return { hostname, records, resolver: first.resolver, queryTime: queryTimeMs, details };
+    const first = firstAnswer(replies);
+    const comparison = resolver === "all" ? compareReplies(replies) : {};
+    requireAnswer(first, hostname, comparison);
+    const { records, queryTime } = first;
+    const found = { ...detailsOf(first), ...comparison };
+    const verdict = dnsVerdict(first.resolver, records, found);
+    const details = { ...stamp, verdict, ...found };
+    return { hostname, records, resolver: first.resolver, queryTime, details };
   },
 });

@@ -1,10 +1,36 @@
 import { tryParseIp } from "../../addr/ip.ts";
-import type { ErrorDetails } from "../../api/errors.ts";
+import { ApiError, type ErrorDetails } from "../../api/errors.ts";
 import { blockReason, bogusReason, certificateFault, errorText } from "../../dns/message/codes.ts";
+import { withoutFinalDot } from "../../dns/message/name.ts";
 import { quote } from "../../util/text.ts";
+import { detailsOf } from "./reply.ts";
+import type { DnsReply } from "./result.ts";
+
+/**
+ * Passes an answer, with or without a record of the requested type.
+ *
+ * @param hostname the name, or the address of a reverse name, as it was sent
+ * @param more further details of an error
+ * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
+ */
+export function requireAnswer(reply: DnsReply, hostname: string, more: object = {}): void {
+  const { outcome, resolver, records, rcode, attempts } = reply;
+  if (outcome === "answer" || outcome === "no-data") return;
+  const details = { hostname, resolver, ...detailsOf(reply), ...more };
+  if (rcode === undefined) throw new ApiError("RESOLVER_TIMEOUT", details, timeoutText(details));
+  const failed = { ...details, rcode, ...(records.length > 0 && { records }) };
+  if (outcome === "name-error") {
+    const link = records.findLast(({ type }) => type === "CNAME");
+    const text = nameNotFoundText(failed, link && withoutFinalDot(link.value));
+    throw new ApiError("HOSTNAME_NOT_FOUND", failed, text);
+  }
+  const attempt = attempts.find(({ server }) => server === reply.server);
+  const unreachable = outcome === "unreachable" ? attempt?.outcome : undefined;
+  throw new ApiError("RESOLVER_FAILURE", failed, failureText(failed, unreachable));
+}
 
 /** The failures of a resolver that need other words than their code, and what to do. */
-const RESOLVER_FAILURES: Readonly<Record<string, readonly [what: string, advice?: string]>> = {
+const RESOLVER_FAILURES: Readonly<Record<string, readonly [problem: string, advice?: string]>> = {
   MALFORMED: ["sent a malformed answer"],
   CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
   UNREACHABLE: ["could not be reached"],
@@ -30,7 +56,7 @@ function blockedText(resolver: string, hostname: string, reason: string): string
 }
 
 /** A name that does not exist: what its resolver says, and what to do. */
-export function nameNotFoundText(
+function nameNotFoundText(
   { hostname, resolver, extendedErrors = [], dnssec }: ErrorDetails<"HOSTNAME_NOT_FOUND">,
   aliasOf?: string,
 ): string {
@@ -39,13 +65,13 @@ export function nameNotFoundText(
   const blocked = blockReason(extendedErrors);
   if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
   const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check its spelling";
-  const [what, advice] =
+  const [problem, advice] =
     aliasOf === undefined
       ? ["", isAddress ? "its owner can add a PTR record" : isMisspelt]
       : [`is an alias of ${quote(aliasOf)}, which `, "its owner must correct the CNAME record"];
   const more = advice && dnssec?.verdict !== "bogus" ? `; ${advice}.` : ".";
   const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
-  return `${name} ${what}does not exist according to ${resolver} (NXDOMAIN)${more}${proof}`;
+  return `${name} ${problem}does not exist according to ${resolver} (NXDOMAIN)${more}${proof}`;
 }
 
 /** A name without an AAAA record. */
@@ -60,16 +86,12 @@ export function noAddressText({
 }
 
 /** A resolver that has not answered in time. */
-export function timeoutText({
-  hostname,
-  resolver,
-  attempts,
-}: ErrorDetails<"RESOLVER_TIMEOUT">): string {
+function timeoutText({ hostname, resolver, attempts }: ErrorDetails<"RESOLVER_TIMEOUT">): string {
   return `${resolver} did not answer in time for ${quote(hostname)} (${attemptsText(attempts)}); try again, or try another resolver.`;
 }
 
 /** A resolver that refused or failed: why, and what to do. */
-export function failureText(
+function failureText(
   {
     hostname,
     resolver,
@@ -96,8 +118,8 @@ export function failureText(
     const more = proof ? `.${proof}` : `; ${reason.advice}.`;
     return `${resolver} says that the DNSSEC data for ${name} is bogus (${reason.name})${more}`;
   }
-  const [what, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
+  const [problem, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
   const causes = unreachable ? attemptsText(attempts) : extendedErrors.map(errorText).join(", ");
   const why = causes && ` (${causes})`;
-  return `${resolver} ${what} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.${proof}`;
+  return `${resolver} ${problem} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.${proof}`;
 }

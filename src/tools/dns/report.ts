@@ -104,15 +104,15 @@ function repliesTables(replies: readonly Reply[]): Table[] {
     if (owners.length === answers.length) return null;
     return isFew ? "not in every answer" : `only ${listText(owners.map((each) => each.resolver))}`;
   };
-  const known = new Map<string, DnsRecord>();
+  const merged = new Map<string, DnsRecord>();
   for (const record of answers.flatMap(({ records }) => records)) {
     const key = `${record.type} ${record.value.toLowerCase()}`;
-    const ttl = Math.min(record.ttl, known.get(key)?.ttl ?? record.ttl);
-    known.set(key, { ...record, ttl });
+    const ttl = Math.min(record.ttl, merged.get(key)?.ttl ?? record.ttl);
+    merged.set(key, { ...record, ttl });
   }
   const heading = "Records of all resolvers, with the lowest TTL of each";
   return [
-    ...(isFew ? [] : [{ heading, ...recordTable([...known.values()], markOf) }]),
+    ...(isFew ? [] : [{ heading, ...recordTable([...merged.values()], markOf) }]),
     ...replies.flatMap((reply) => [
       {
         heading: reply.resolver,

@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "../../api/dns-schemas.ts";
+import {
+  comparison,
+  dnsDetails,
+  dnsRecord,
+  type dnsReply,
+  dnssecVerdict,
+} from "../../api/dns-schemas.ts";
 import {
   list,
   measured,
@@ -32,3 +38,9 @@ export function dnsResult() {
 
 /** The records of a name. */
 export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
+
+/** The reply of one resolver about a name. */
+export type DnsReply = ValueOf<ReturnType<typeof dnsReply>>;
+
+/** A kind of difference between the replies of resolvers. */
+export type Difference = NonNullable<DnsResult["details"]["differences"]>[number];

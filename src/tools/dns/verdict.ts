@@ -1,22 +1,22 @@
 import type { ResolverName } from "../../config/settings.ts";
 import { blockReason, staleReason } from "../../dns/message/codes.ts";
 import { withoutFinalDot } from "../../dns/message/name.ts";
-import { plural } from "../../util/text.ts";
-import { type Compared, comparisonText } from "./comparison.ts";
-import type { DnsResult } from "./result.ts";
+import { listText, plural } from "../../util/text.ts";
+import type { Difference, DnsReply, DnsResult } from "./result.ts";
+
+type Details = Pick<DnsResult["details"], "question"> & Partial<DnsResult["details"]>;
 
 /** The conclusion, from the records of a resolver, and what its details say of them and of the other resolvers. */
 export function dnsVerdict(
   resolver: ResolverName,
   records: DnsResult["records"],
-  said: Pick<DnsResult["details"], "question" | "incomplete" | "dnssec" | "extendedErrors"> &
-    Partial<Compared>,
+  details: Details,
 ) {
-  const { extendedErrors = [], resolvers } = said;
-  const { type } = said.question;
-  const name = said.question.name === "." ? "the root" : withoutFinalDot(said.question.name);
+  const { question, extendedErrors = [], resolvers, incomplete, dnssec } = details;
+  const { type } = question;
+  const name = question.name === "." ? "the root" : withoutFinalDot(question.name);
   const asked = records.filter((record) => record.type === type).length;
-  const code = asked > 0 ? "answer" : said.incomplete ? "incomplete" : "no-data";
+  const code = asked > 0 ? "answer" : incomplete ? "incomplete" : "no-data";
   const blocked = blockReason(extendedErrors);
   const isOld = staleReason(extendedErrors) !== undefined;
   const sentences = [
@@ -29,8 +29,40 @@ export function dnsVerdict(
     // With several resolvers, the comparison says it of each.
     blocked && !resolvers && `${resolver} blocks this name, as it says (${blocked}).`,
     isOld && !resolvers && `The answer is old, because ${resolver} could not get a new one.`,
-    said.dnssec && `DNSSEC: ${said.dnssec.verdict}.`,
-    comparisonText(said),
+    dnssec && `DNSSEC: ${dnssec.verdict}.`,
+    comparisonText(details),
   ];
   return { code, text: sentences.filter(Boolean).join(" ") } as const;
+}
+
+const DIFFERENT: Readonly<Record<Difference, string>> = {
+  records: "records",
+  chain: "CNAME chains",
+  ttl: "TTLs",
+  rcode: "response codes",
+  dnssec: "DNSSEC verdicts",
+};
+
+/** A comparison of several resolvers in sentences; empty without one. */
+function comparisonText(details: Details): string {
+  const { agree, differences = [], unanswered, findings = [], resolvers = [] } = details;
+  if (unanswered === undefined) return "";
+  const answered = unanswered.length === 0 ? "The three resolvers" : "The two that answered";
+  const parts = listText(differences.map((each) => DIFFERENT[each]));
+  const verdict =
+    agree === undefined
+      ? "No two resolvers have answered, so nothing is compared."
+      : !agree
+        ? `${answered} differ in their ${parts}.`
+        : `${answered} agree${differences.length > 0 ? "; only TTLs differ" : ""}.`;
+  const silent = resolvers
+    .filter(({ resolver }) => unanswered.includes(resolver))
+    .map((reply) => `${reply.resolver} has not answered (${failureOf(reply)}).`);
+  return [verdict, ...silent, ...findings.map(({ text }) => text)].join(" ");
+}
+
+/** Why a resolver has not answered: its response code, or what became of the first attempt. */
+function failureOf({ rcode, attempts }: DnsReply): string {
+  const isCode = rcode !== undefined && !["UNREACHABLE", "SHORTAGE"].includes(rcode);
+  return isCode ? rcode : (attempts[0]?.outcome ?? "timeout");
 }

@@ -110,7 +110,6 @@ const late = {
       transport: "udp",
       authenticated: false,
       extendedErrors: [],
-      soa: null,
     },
   }),
 } as unknown as DnsClient;

@@ -63,7 +63,7 @@ async function ask(
       const said = {
         ...{ server: "[::1]:53", transport: "udp" as const },
         ...{ authenticated: ad && !isUnchecked },
-        ...{ extendedErrors: [], soa: null, incomplete: false, message: reply.message },
+        ...{ extendedErrors: [], message: reply.message },
         ...{ question: { name: `${name}.`, type }, queryTimeMs: 1 },
         attempts: [
           { server: "[::1]:53", transport: "udp", ms: 1, outcome: failure ?? reply.rcode },

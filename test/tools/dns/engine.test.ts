@@ -13,8 +13,6 @@ const FROM = {
   authenticated: false,
   extendedErrors: [],
   records: [],
-  soa: null,
-  incomplete: false,
 } as const;
 
 const one = { type: "AAAA", value: "2001:db8::1", ttl: 300 } as const;
