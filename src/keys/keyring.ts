@@ -57,9 +57,7 @@ export async function createKeyring(path: string, log: Log) {
   const { read, ...file } = followFiles([path], log, {
     async read() {
       if (keys.size > 0 && !existsSync(path)) {
-        throw new KeyFileError(
-          `the keys file ${path} has vanished; sixscope keys add writes it again`,
-        );
+        throw new KeyFileError(`the keys file ${path} has vanished; restore it from a backup`);
       }
       return await readPieces();
     },
