@@ -9,10 +9,7 @@ import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { openFullScreen } from "./full-screen.ts";
 import type { Screen } from "./screen.ts";
 
-/** Outcomes kept of each hop: more than a screen has columns. */
-const MAX_HISTORY = 500;
-
-/** Columns of a history, and those that a table with it has without its host. */
+/** Columns of a history, which has a block for each round; and those that a table with it has without its host. */
 const MIN_BLOCKS = 10;
 const MAX_BLOCKS = 60;
 const FIXED = 27;
@@ -23,12 +20,6 @@ const TIMES = ["last", "best", "worst", "stdev"].map(
   (name): Column => ({ name, kind: "ms", isDetail: name === "worst" || name === "stdev" }),
 );
 const TIMES_WIDTH = 24;
-
-/** Keys that do the same as others, or have a name, by what they send. */
-const NAMED_KEYS: Readonly<Record<string, string>> = {
-  ...{ "\x03": "q", "\x1c": "q", " ": "p" },
-  ...{ "\x1b[A": "↑", "\x1bOA": "↑", "\x1b[B": "↓", "\x1bOB": "↓" },
-};
 
 const KEYS = "q quit p pause r reset d view n names";
 
@@ -63,7 +54,7 @@ export function withRound(history: History, before: MtrRound | undefined, { hops
     const known = before?.hops.find((row) => row.hop === hop);
     if (sent <= (known?.sent ?? 0)) return [];
     const outcome = received > (known?.received ?? 0) ? last : null;
-    const outcomes = (history.get(hop) ?? []).slice(1 - MAX_HISTORY);
+    const outcomes = (history.get(hop) ?? []).slice(1 - MAX_BLOCKS);
     return [[hop, [...outcomes, outcome]] as const];
   });
   return new Map([...history, ...added]);
@@ -175,9 +166,12 @@ export async function runMtrScreen(
     (live.known?.round && !isOver ? enough : gone).abort(ENOUGH);
     isOver = true;
   };
+  const pause = () => draw({ isPaused: !view.isPaused });
   const keys: Readonly<Record<string, () => void>> = {
     q: quit,
-    p: () => draw({ isPaused: !view.isPaused }),
+    "ctrl-c": quit,
+    p: pause,
+    space: pause,
     r() {
       if (isOver) return;
       document = undefined;
@@ -186,13 +180,13 @@ export async function runMtrScreen(
     },
     d: () => draw({ showsTimes: !view.showsTimes }),
     n: () => draw({ hidesNames: !view.hidesNames }),
-    "↑": () => draw({ scrolled: Math.max(0, view.scrolled - 1) }),
-    "↓"() {
+    up: () => draw({ scrolled: Math.max(0, view.scrolled - 1) }),
+    down() {
       const most = 2 * (view.known?.hops.length ?? 0) + screen.rows;
       draw({ scrolled: Math.min(most, view.scrolled + 1) });
     },
   };
-  const full = open((key) => keys[NAMED_KEYS[key] ?? key]?.(), draw, quit);
+  const full = open((key) => keys[key]?.(), draw, quit);
   try {
     draw();
     while (!isOver) {
