@@ -10,11 +10,17 @@ import {
   checkOriginals,
   checkSecrets,
 } from "./doctor/files.ts";
-import { type Finding, formatFinding, type Scene, trying } from "./doctor/finding.ts";
+import {
+  AUTHORITIES,
+  type Finding,
+  formatFinding,
+  type Scene,
+  settingIn,
+  trying,
+} from "./doctor/finding.ts";
 import { checkKeys } from "./doctor/keys.ts";
 import { checkMachine, checkRights } from "./doctor/machine.ts";
 import { checkNats, checkResolvers } from "./doctor/peers.ts";
-import { AUTHORITIES, settingIn } from "./doctor/repair.ts";
 import {
   ASK_AS_ROOT,
   checkExposure,
@@ -83,7 +89,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   const service = installedService(environment);
   const without = { config: null, service, status: null, files: [], environment };
   if (service !== null && !service.isOurs) {
-    return [...checkMachine(without), ...checkUnit(without), invisible(service)];
+    return [...checkMachine(), ...checkUnit(without), invisible(service)];
   }
   const own = { environment, sources: ["the environment"], files: [] };
   const given = service === null ? own : installedSettings(service, environment);

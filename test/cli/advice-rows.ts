@@ -170,7 +170,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
     name: "ICMPv6 dropped on its way in",
     make: NFT("input icmpv6 type echo-request drop"),
-    finds: "^problem .*ping this machine.*drops ICMPv6 on its way in",
+    finds: "^problem .*ping this machine.*drops ICMPv6",
     advises: "accept it as RFC 4890 says",
     does: "nft delete table inet lab",
   },
@@ -192,7 +192,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
     name: "replies dropped on their way out",
     make: NFT("output icmpv6 type echo-reply drop"),
-    finds: "^problem .*ping this machine.*on its way out: the request came in",
+    finds: "^problem .*ping this machine.*drops ICMPv6",
     advises: "accept it as RFC 4890 says",
     does: "nft delete table inet lab",
   },

@@ -13,8 +13,7 @@ import {
 } from "../../server/certificate.ts";
 import { errorCode } from "../../util/errors.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
-import { type Finding, type Scene, trying } from "./finding.ts";
-import { shareWith } from "./repair.ts";
+import { type Finding, type Scene, shareWith, trying } from "./finding.ts";
 
 /** Finds files with secrets that every user can read. */
 export function checkSecrets({ config, files, service }: Scene): readonly Finding[] {

@@ -10,8 +10,7 @@ import { readSharedKeys } from "../../valkey/keys.ts";
 import { GIVE_UP_MS } from "../../valkey/valkey.ts";
 import type { Command } from "../command.ts";
 import { invocation } from "../terminal.ts";
-import { type Finding, type Scene, trying } from "./finding.ts";
-import type { Setting } from "./repair.ts";
+import { type Finding, type Scene, type Setting, trying } from "./finding.ts";
 
 const ADD_KEY: Command = [...invocation().split(" "), "keys", "add", "NAME"];
 

@@ -9,8 +9,15 @@ import { SUBJECTS } from "../../locations/protocol.ts";
 import { ownName } from "../../platform/users.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
 import { listText } from "../../util/text.ts";
-import { type Finding, type Scene, trying } from "./finding.ts";
-import { AUTHORITIES, type Setting, shareWith, TRUST_ADVICE } from "./repair.ts";
+import {
+  AUTHORITIES,
+  type Finding,
+  type Scene,
+  type Setting,
+  shareWith,
+  TRUST_ADVICE,
+  trying,
+} from "./finding.ts";
 
 /** A nearby resolver answers well within this time. */
 const RESOLVER_TIMEOUT_MS = 2000;

@@ -4,8 +4,7 @@ import { listenProblem } from "../../server/server.ts";
 import { printable } from "../../util/text.ts";
 import type { Command } from "../command.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
-import { type Finding, type Scene, type Surroundings, trying } from "./finding.ts";
-import { RESTART } from "./repair.ts";
+import { type Finding, RESTART, type Scene, type Surroundings, trying } from "./finding.ts";
 
 /** How the service gets its capabilities back. */
 const GRANT =
