@@ -12,26 +12,21 @@ export interface Finding {
   /** Null if there is nothing to do. */
   readonly advice: string | null;
   /**
-   * The command that does it as root; a word in capitals is for what only the operator knows. Null if no
+   * The command that does it as root, quoted for a shell; a word in capitals is for what only the operator knows. Null if no
    * single plain command does.
    */
-  readonly run: Command | null;
+  readonly run: string | null;
 }
 
-/** The part of a scene that is known even if the settings are not valid. */
-export interface Surroundings {
-  readonly config: Config | null;
+/** Everything that checks look at. */
+export interface Scene {
+  readonly config: Config;
   /** Null if none is installed. */
   readonly service: InstalledService | null;
   /** The answer of the running process; null if there is none. */
   readonly status: Status | null;
   readonly files: readonly EnvironmentFile[];
   readonly environment: NodeJS.ProcessEnv;
-}
-
-/** Everything that checks look at. */
-export interface Scene extends Surroundings {
-  readonly config: Config;
   /** The role that the settings are for; see `roleOf`. */
   readonly role: Status["role"];
   /** True if the running process has this role and these settings. */
@@ -44,7 +39,7 @@ export function trying(tried: string) {
   const finding =
     (state: Finding["state"]) =>
     (outcome: string, advice: string, run: Command | null = null): Finding => ({
-      ...{ state, tried, outcome, advice, run },
+      ...{ state, tried, outcome, advice, run: run && formatCommand(run) },
     });
   return {
     /** It is as it should be. */
@@ -61,7 +56,7 @@ export function trying(tried: string) {
 /** A finding as one line for people, which ends with the command. */
 export function formatFinding({ state, tried, outcome, advice, run }: Finding): string {
   const line = `${state.padEnd("problem".length)}  ${tried}: ${outcome}`;
-  return [line, advice ?? [], run === null ? [] : `run: ${formatCommand(run)}`].flat().join("; ");
+  return [line, advice ?? [], run === null ? [] : `run: ${run}`].flat().join("; ");
 }
 
 /** Applies settings. */

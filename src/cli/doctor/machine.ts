@@ -5,13 +5,17 @@ import { openIcmpIfAllowed } from "../../tools/engine.ts";
 import { listText } from "../../util/text.ts";
 import type { Command } from "../command.ts";
 import { rawSocketRemedy } from "../terminal.ts";
-import { type Finding, type Surroundings, trying } from "./finding.ts";
+import { type Finding, type Scene, trying } from "./finding.ts";
 
 /**
  * Checks that this process may open the raw socket that all probes but pings need. The service's user gets
  * the capability from systemd only, and a running process says what it has.
  */
-export function checkRights({ service, status, environment }: Surroundings): readonly Finding[] {
+export function checkRights({
+  service,
+  status,
+  environment,
+}: Pick<Scene, "service" | "status" | "environment">): readonly Finding[] {
   if (status !== null || (service !== null && process.geteuid?.() !== 0)) return [];
   const { ok, problem, warning } = trying("open a raw ICMPv6 socket");
   const icmp = openIcmpIfAllowed();
