@@ -24,8 +24,8 @@ const WRONG_USAGE = 2;
 export async function runCommandLine(argv: readonly string[], environment: NodeJS.ProcessEnv) {
   let status = 0;
   try {
-    const commands = describeCommands(environment, (one) => {
-      status = one;
+    const commands = describeCommands(environment, (toolStatus) => {
+      status = toolStatus;
     });
     await commands.parseAsync(argv.map(withoutValue), { from: "user" });
     return status;
@@ -35,7 +35,7 @@ export async function runCommandLine(argv: readonly string[], environment: NodeJ
   }
 }
 
-/** The option of a protocol as it is read without its port, so that it does not take the target for one. */
+/** Writes `--tcp` as `--tcp=`, so that the parser does not read the target as its port. */
 function withoutValue(word: string, _: number, [command]: readonly string[]): string {
   return command !== "dns" && /^--(tcp|udp)$/.test(word) ? `${word}=` : word;
 }

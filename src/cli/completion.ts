@@ -41,7 +41,7 @@ export async function candidates(
     else if (word.startsWith("-")) expecting = valueOption(command, word);
     else {
       const next = command.commands.find(
-        (one) => one.name() === word || one.aliases().includes(word),
+        (child) => child.name() === word || child.aliases().includes(word),
       );
       if (next === undefined) position++;
       else command = next;
@@ -58,7 +58,9 @@ export async function candidates(
       .filter(startsWith(last));
   }
   const named = position === 0 ? help.visibleCommands(command) : [];
-  const commands = named.map((one) => `${one.name()}\t${one.summary() || one.description()}`);
+  const commands = named.map(
+    (child) => `${child.name()}\t${child.summary() || child.description()}`,
+  );
   const argument = command.registeredArguments.at(
     Math.min(position, command.registeredArguments.length - 1),
   );

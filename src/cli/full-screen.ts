@@ -9,14 +9,14 @@ const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 const BEGIN = "\x1b[?2026h\x1b[H";
 const END = "\x1b[J\x1b[?2026l";
 
-/** Signals that end the program; a handler must not change that. */
+/** Signals that end the program, although it handles them. */
 const ENDS = ["SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 const STANDARD_OUTPUT = 1;
 
 /**
- * Opens the whole terminal, until it is closed. However the program ends, but for SIGKILL, the terminal is then as
- * it was before; while the program is stopped (Ctrl-Z), too.
+ * Takes the whole terminal until it is closed. The terminal is as before when the program has ended, except by
+ * SIGKILL, and while it is stopped (Ctrl-Z).
  *
  * @param onKey called with the name of each key, such as `q`, `up` or `ctrl-c`
  * @param redraw called when the size has changed, or the program goes on after a stop
@@ -41,7 +41,7 @@ export function openFullScreen(
     }
   };
   const enter = () => {
-    // After SIGSTOP only the mode of the keys is another.
+    // After SIGSTOP, only the mode of the keys has changed.
     mode(isShown ? "" : ENTER, true);
     redraw();
   };

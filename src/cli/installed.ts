@@ -15,7 +15,7 @@ export const INSTALLED = {
   credentials: "/run/credentials/sixscope.service",
 } as const;
 
-/** The properties of the unit as systemd shows them: lines of `Property=value`, several for a property with several values. */
+/** The properties of the unit as systemd shows them, in lines of `Property=value`. A property with several values has several lines. */
 export type Unit = readonly string[];
 
 /** The service that is installed on this machine. */
@@ -71,8 +71,8 @@ function askSystemd(): Unit {
 }
 
 /**
- * The environment of the installed service, overridden by that of the caller, and where it is set: in
- * the unit, then in its environment files in order; systemd.exec(5).
+ * The environment of the installed service, overridden by that of the caller, and the places where it is
+ * set. The unit comes first, then its environment files in order; systemd.exec(5).
  *
  * @throws ConfigError if a file cannot be read
  */

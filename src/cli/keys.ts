@@ -139,8 +139,8 @@ async function importKeys(given: string | undefined, store: KeyStore) {
   let clashing: readonly KeyRecord[] = [];
   await store.change((keys) => {
     const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
-    const known = new Set(keys.map(({ sha256 }) => sha256));
-    const fresh = records.filter(({ sha256 }) => !known.has(sha256));
+    const present = new Set(keys.map(({ sha256 }) => sha256));
+    const fresh = records.filter(({ sha256 }) => !present.has(sha256));
     const active = new Set(keys.filter(isActiveNow).map(({ name }) => name));
     const clashes = (key: KeyRecord) => isActiveNow(key) && active.has(key.name);
     clashing = fresh.filter(clashes);

@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import type { Line } from "../tools/report-text.ts";
 import { printable, printableJson } from "../util/text.ts";
 
-/** The size of a terminal that does not say it, as a serial console. */
+/** The size of a terminal that does not tell it, such as a serial console. */
 const DEFAULT_COLUMNS = 80;
 const DEFAULT_ROWS = 24;
 
@@ -67,7 +67,7 @@ export function createScreen(
       shown = now;
       write(texts.join(""));
     },
-    /** Shows the table for the last time; below all others if what has left the screen is not as it should be. */
+    /** Shows the table for the last time; all of it below, if lines that have left the screen have changed. */
     finish(table: readonly Line[]): void {
       const { columns, rows } = screen;
       const left = shown.slice(0, Math.max(0, shown.length - rows + 1));

@@ -62,9 +62,9 @@ async function checkTarget(icmp: IcmpEngine, target: Ipv6Address, device: string
 }
 
 /**
- * Watches the interfaces, which see what comes before the firewall of this machine, and what leaves after
- * it; packet(7). The function returned gives the types of ICMPv6 that were to or from an address, null
- * without the right to watch.
+ * Watches the interfaces. They see a packet that comes before the firewall of this machine does, and one
+ * that leaves after it; packet(7). The function returned gives the types of the ICMPv6 messages to or from
+ * the target; null without the right to watch.
  */
 function watchWire(target: Ipv6Address): () => ReadonlySet<number> | null {
   const [AF_PACKET, ETH_P_IPV6, HEADER_BYTES] = [17, 0xdd86, 40];

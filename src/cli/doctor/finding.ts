@@ -12,8 +12,8 @@ export interface Finding {
   /** Null if there is nothing to do. */
   readonly advice: string | null;
   /**
-   * The command that does it as root, quoted for a shell; a word in capitals is for what only the operator knows. Null if no
-   * single plain command does.
+   * The command that does it as root, quoted for a shell; words in capitals are for what only the operator
+   * knows. Null if no plain command does it.
    */
   readonly run: string | null;
 }
@@ -78,7 +78,7 @@ export function settingIn(files: readonly EnvironmentFile[]): Setting {
   };
 }
 
-/** Who must be able to read a secret, and nobody else. */
+/** The advice for a file with a secret that only a group may read. */
 export function shareWith(group: string): string {
   return `make its group ${group} and its mode 640`;
 }
