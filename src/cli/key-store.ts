@@ -111,7 +111,8 @@ function behindLinks(path: string, links = 0): string {
   const names = path.split("/");
   for (let end = 2; end <= names.length; end++) {
     const at = names.slice(0, end).join("/");
-    const found = tryLook(at);
+    // Undefined too if this user may not see it, which opening it reports.
+    const found = attempt(() => lstatSync(at));
     if (found === undefined || found.isFile()) break;
     if (process.geteuid?.() === 0 && !trusted.includes(found.uid)) become(userWithId(found.uid));
     if (!found.isSymbolicLink()) continue;
@@ -120,9 +121,6 @@ function behindLinks(path: string, links = 0): string {
   }
   return path;
 }
-
-/** Undefined if nothing is there, or this user may not see it, which opening it reports. */
-const tryLook = (path: string) => attempt(() => lstatSync(path));
 
 async function changeFile(path: string, change: Change): Promise<void> {
   const LOCK_EXCLUSIVE = 2;
