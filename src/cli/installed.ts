@@ -105,17 +105,15 @@ function readIfPresent(path: string): string {
   }
 }
 
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
+
 /** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. */
 export function parseShownEnvironment(text: string): Record<string, string> {
   const words = text.match(/"(?:\\.|[^"\\])*"|[^\s"]+/g) ?? [];
-  const assignments = words.map((word) => (word.startsWith('"') ? readQuotedWord(word) : word));
-  const pairs = assignments.map((assignment) => assignment.split(/=([\s\S]*)/).slice(0, 2));
+  const pairs = words.map((word) => {
+    const unquoted = word.replace(/^"(.*)"$/s, "$1");
+    const assignment = unquoted.replaceAll(/\\(.)/g, (_, escaped) => ESCAPES[escaped] ?? escaped);
+    return assignment.split(/=([\s\S]*)/).slice(0, 2);
+  });
   return Object.fromEntries(pairs);
-}
-
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
-
-function readQuotedWord(word: string): string {
-  const quoted = word.slice(1, -1);
-  return quoted.replaceAll(/\\(.)/g, (_, character: string) => ESCAPES[character] ?? character);
 }

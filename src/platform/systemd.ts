@@ -47,18 +47,13 @@ export function serviceManager(
       );
     },
     /**
-     * Sends the watchdog's keep-alive and each new status, until `stopping`. An event loop that hangs
-     * sends none, so the service manager restarts the service.
+     * Sends the watchdog's keep-alive and the status again and again, until `stopping`. An event loop that
+     * hangs sends none, so the service manager restarts the service.
      *
      * @param status one line for people, as `systemctl status` shows it
      */
     watch(status: () => string): void {
-      let last = "";
-      const keepAlive = () => {
-        const now = status();
-        send(now === last ? "WATCHDOG=1" : `WATCHDOG=1\nSTATUS=${now}`);
-        last = now;
-      };
+      const keepAlive = () => send(`WATCHDOG=1\nSTATUS=${status()}`);
       keepAlive();
       timer = setInterval(keepAlive, watchdogMs / KEEP_ALIVES_PER_WATCHDOG || STATUS_INTERVAL_MS);
       timer.unref();
