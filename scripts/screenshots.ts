@@ -1,7 +1,7 @@
 /**
- * Takes pictures of the page, in `dist/screenshots`, and those of the README, in `docs/images`:
- * `bun run screenshots`, or `bun run screenshots trace-phone menu` for those with one of that in their names. It runs
- * in its own network namespace, as the tests do, against the stage of the page's tests.
+ * Takes pictures of the page, in `dist/screenshots`: `bun run screenshots`, or `bun run screenshots trace-phone menu`
+ * for those with one of that in their names. It runs in its own network namespace, as the tests do, against the stage
+ * of the page's tests.
  */
 import "../test/lab/enter.ts";
 import { mkdir } from "node:fs/promises";
@@ -146,12 +146,6 @@ async function connectBy(page: Page, how: "answer" | "silence"): Promise<void> {
   await page.locator(".connection .verdict").waitFor();
 }
 
-/** The pictures of the README: small, and only what fits in them. */
-const README = {
-  "page-trace": { scene: "trace", colorScheme: "light" },
-  "page-address": { scene: "address", colorScheme: "dark" },
-} as const;
-
 const wanted = Bun.argv.slice(2);
 const isWanted = (name: string) =>
   wanted.length === 0 || wanted.some((part) => name.includes(part));
@@ -166,7 +160,7 @@ let broken = await startService(stage.settings);
 await using located = await startLocatedService(stage);
 await mkdir(FOLDER, { recursive: true });
 
-async function take(page: Page, scene: string, path: string, fullPage: boolean): Promise<void> {
+async function take(page: Page, scene: string, path: string): Promise<void> {
   const [hash, act] = STEPS[scene] ?? [];
   if (act) {
     await page.goto(`${pageUrl(hash === "" ? tested : broken)}${hash}`);
@@ -174,7 +168,7 @@ async function take(page: Page, scene: string, path: string, fullPage: boolean):
   } else await run(page, scene);
   await page.waitForLoadState("networkidle");
   if (path.includes("-paper-")) await page.emulateMedia({ media: "print" });
-  await page.screenshot({ path, fullPage });
+  await page.screenshot({ path, fullPage: true });
   console.log(relative(ROOT, path));
 }
 
@@ -205,15 +199,9 @@ for (const [screen, viewport] of Object.entries(SCREENS)) {
       const colorScheme = look === "forced" ? "dark" : look;
       const forcedColors = look === "forced" ? "active" : "none";
       await inContext({ viewport, colorScheme, forcedColors }, (page) =>
-        take(page, scene, join(FOLDER, `${name}.png`), true),
+        take(page, scene, join(FOLDER, `${name}.png`)),
       );
     }
   }
-}
-for (const [name, { scene, colorScheme }] of Object.entries(README)) {
-  if (!isWanted(name)) continue;
-  await inContext({ viewport: { width: 1120, height: 820 }, colorScheme }, (page) =>
-    take(page, scene, join(ROOT, `docs/images/${name}.png`), false),
-  );
 }
 process.exit(0);

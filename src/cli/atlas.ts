@@ -100,9 +100,9 @@ function repliesOf({ hop, ip, rtt, details = {} }: Hop, result: TraceResult): re
     ...(mtu !== undefined && { mtu }),
   };
   // If there are more times than addresses, only the first pair is known to belong together.
-  const known =
+  const times =
     addresses.length === 1 || addresses.length === rtts.length ? rtts : rtts.slice(0, 1);
-  return known.map((each, at) => ({
+  return times.map((each, at) => ({
     ...{ from: addresses[at] ?? ip, rtt: each },
     // It is that of the first answer.
     ...(at === 0 && ttl !== undefined && { ttl }),
@@ -123,10 +123,10 @@ function errorOf({ type, code }: NonNullable<TraceResult["details"]["error"]>): 
 /** The rounds as one traceroute with a probe a round for each hop; each event adds one round. */
 export function atlasMtr(result: MtrResult, run: AtlasRun): object {
   const replies = result.hops.map((): object[] => []);
-  let known: MtrRound | undefined;
+  let merged: MtrRound | undefined;
   for (const round of run.events as readonly MtrRound[]) {
     for (const hop of round.hops) {
-      const earlier = known?.hops.find((each) => each.hop === hop.hop);
+      const earlier = merged?.hops.find((each) => each.hop === hop.hop);
       const isNew = (count: "received" | "sent" | "unknown") =>
         hop[count] > (earlier?.[count] ?? 0);
       if (isNew("received")) {
@@ -137,7 +137,7 @@ export function atlasMtr(result: MtrResult, run: AtlasRun): object {
         replies[hop.hop - 1]?.push({ from: from?.ip ?? hop.ip, rtt: hop.last });
       } else if (isNew("sent") && !isNew("unknown")) replies[hop.hop - 1]?.push(NO_REPLY);
     }
-    known = mergeRound(known, round);
+    merged = mergeRound(merged, round);
   }
   const hops = result.hops.map(({ hop }, at) => ({ hop, result: replies[at] }));
   return tracerouteOf(result, run, hops);

@@ -20,8 +20,8 @@ export interface ApiAnswer {
 }
 
 /**
- * Calls an endpoint, and passes on each event until the answer comes. `enough` is that of `Call`; for a
- * service, which does not know it, it is as the signal.
+ * Calls an endpoint, and passes on each event until the answer comes. `enough` is that of `Call`; a service
+ * cannot be told of it, so there it ends the call as the signal does.
  *
  * @throws AbortError if the signal aborts
  */

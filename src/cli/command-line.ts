@@ -4,23 +4,14 @@ import { interfaceText } from "../server/endpoints.ts";
 import { TOOLS } from "../tools/table.ts";
 import { quote } from "../util/text.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
+import { about } from "./about.ts";
 import { runAgent } from "./agent.ts";
 import { candidates, completionScript, SHELLS, type Shell } from "./completion.ts";
 import { runDoctor } from "./doctor.ts";
-import { openKeyStore } from "./key-store.ts";
-import {
-  addKey,
-  importKeys,
-  type KeyOptions,
-  listKeys,
-  parseExpiry,
-  parseKeyName,
-  parseLimit,
-  revokeKey,
-} from "./keys.ts";
+import { addKeyCommands } from "./keys.ts";
 import { runServe } from "./serve.ts";
 import { print, say } from "./terminal.ts";
-import { addServerOptions, addTool, firstClause, type ServerOptions } from "./tool-commands.ts";
+import { addServerOptions, addTool, type ServerOptions } from "./tool-commands.ts";
 
 /** Wrong usage; the parser itself has no fixed status for it. */
 const WRONG_USAGE = 2;
@@ -33,8 +24,8 @@ const WRONG_USAGE = 2;
 export async function runCommandLine(argv: readonly string[], environment: NodeJS.ProcessEnv) {
   let status = 0;
   try {
-    const commands = describeCommands(environment, (one) => {
-      status = one;
+    const commands = describeCommands(environment, (toolStatus) => {
+      status = toolStatus;
     });
     await commands.parseAsync(argv.map(withoutValue), { from: "user" });
     return status;
@@ -44,7 +35,7 @@ export async function runCommandLine(argv: readonly string[], environment: NodeJ
   }
 }
 
-/** The option of a protocol as it is read without its port, so that it does not take the target for one. */
+/** Writes `--tcp` as `--tcp=`, so that the parser does not read the target as its port. */
 function withoutValue(word: string, _: number, [command]: readonly string[]): string {
   return command !== "dns" && /^--(tcp|udp)$/.test(word) ? `${word}=` : word;
 }
@@ -122,11 +113,6 @@ function pointToHelp(command: Command, name: string): void {
   for (const inner of command.commands) pointToHelp(inner, `${name} ${inner.name()}`);
 }
 
-/** Describes a command; its summary is the first sentence of the help. */
-function about(command: Command, help: string, example: string): Command {
-  return command.summary(firstClause(help)).description(`${help}\n\nExample: ${example}`);
-}
-
 function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): void {
   about(
     program.command("serve"),
@@ -147,36 +133,7 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
   )
     .option("--json", "print one JSON document")
     .action((options: { json?: boolean }) => runDoctor(options, environment));
-  const keys = program.command("keys").helpCommand(false);
-  about(keys, "Create, list and revoke API keys.", "sixscope keys add me");
-  about(
-    keys.command("add"),
-    "Create a key and print it once. Only its SHA-256 is stored.",
-    "sixscope keys add me --limit 5000 --expires 2027-01-31",
-  )
-    .argument("<name>", "the name of the key", parseKeyName)
-    .option("--limit <n>", "requests a minute, instead of SIXSCOPE_RATE_KEY", parseLimit)
-    .option(
-      "--expires <date>",
-      "the last day of the key in UTC, or a time such as 2027-01-31T12:00:00Z",
-      parseExpiry,
-    )
-    .action((name: string, options: KeyOptions) =>
-      addKey(name, options, openKeyStore(environment)),
-    );
-  about(keys.command("list"), "Show the keys, without secrets.", "sixscope keys list").action(
-    async () => print(await listKeys(openKeyStore(environment))),
-  );
-  about(keys.command("revoke"), "Reject a key from now on.", "sixscope keys revoke me")
-    .argument("<name>", "the name of the key")
-    .action(async (name: string) => print(await revokeKey(name, openKeyStore(environment))));
-  about(
-    keys.command("import"),
-    "Copy the keys of a file to Valkey, for several instances. Without a file, it is that of SIXSCOPE_KEYS_FILE. The command can be repeated.",
-    "sixscope keys import /var/lib/sixscope/keys.json",
-  )
-    .argument("[file]", "the file with the keys")
-    .action(async (file?: string) => print(await importKeys(file, openKeyStore(environment))));
+  addKeyCommands(program, environment);
   about(
     program.command("openapi"),
     "Print the API as an OpenAPI 3.1 document.",

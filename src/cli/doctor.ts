@@ -1,7 +1,6 @@
 import { ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
 import { askStatus, isOfSettings, type Status } from "../server/status.ts";
-import { formatCommand } from "./command.ts";
 import { checkEcho } from "./doctor/echo.ts";
 import {
   checkCopies,
@@ -10,11 +9,17 @@ import {
   checkOriginals,
   checkSecrets,
 } from "./doctor/files.ts";
-import { type Finding, formatFinding, type Scene, trying } from "./doctor/finding.ts";
+import {
+  AUTHORITIES,
+  type Finding,
+  formatFinding,
+  type Scene,
+  settingIn,
+  trying,
+} from "./doctor/finding.ts";
 import { checkKeys } from "./doctor/keys.ts";
 import { checkMachine, checkRights } from "./doctor/machine.ts";
 import { checkNats, checkResolvers } from "./doctor/peers.ts";
-import { AUTHORITIES, settingIn } from "./doctor/repair.ts";
 import {
   ASK_AS_ROOT,
   checkExposure,
@@ -43,14 +48,8 @@ export async function runDoctor(
 ): Promise<void> {
   const findings = await diagnose(environment);
   const problems = findings.filter(({ state }) => state === "problem").length;
-  const lines = findings.map(({ run, ...finding }) => ({
-    ...finding,
-    run: run && formatCommand(run),
-  }));
   await print(
-    json
-      ? JSON.stringify({ problems, findings: lines }, null, 2)
-      : findings.map(formatFinding).join("\n"),
+    json ? JSON.stringify({ problems, findings }, null, 2) : findings.map(formatFinding).join("\n"),
   );
   if (problems > 0) throw new Error("there are problems; the lines above say what to do");
 }
@@ -81,9 +80,8 @@ const NOT_OF_AGENTS: readonly Check[] = [checkOriginals, checkCopies, checkKeys]
 /** Every finding; root has the rights of the service's user afterwards. */
 export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   const service = installedService(environment);
-  const without = { config: null, service, status: null, files: [], environment };
   if (service !== null && !service.isOurs) {
-    return [...checkMachine(without), ...checkUnit(without), invisible(service)];
+    return [...checkMachine(), ...checkUnit({ service }), invisible(service)];
   }
   const own = { environment, sources: ["the environment"], files: [] };
   const given = service === null ? own : installedSettings(service, environment);
@@ -91,8 +89,8 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   trustAuthorities(given.environment);
   const { config, findings } = readSettings(given, service);
   if (config === null) {
-    const checks = [checkRights, checkMachine, checkUnit];
-    return [...findings, ...checks.flatMap((check) => check({ ...without, files }))];
+    const rights = checkRights({ service, status: null, environment });
+    return [...findings, ...rights, ...checkMachine(), ...checkUnit({ service })];
   }
   const status = await askStatus(config);
   const isOurs = status !== null && isOfSettings(status, config);

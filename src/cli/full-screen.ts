@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { emitKeypressEvents, type Key } from "node:readline";
 
 /** The alternate screen of xterm, without a cursor and without wrapping; and back. */
 const ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l";
@@ -8,20 +9,16 @@ const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 const BEGIN = "\x1b[?2026h\x1b[H";
 const END = "\x1b[J\x1b[?2026l";
 
-/** Signals that end the program; a handler must not change that. */
+/** Signals that end the program, although it handles them. */
 const ENDS = ["SIGTERM", "SIGHUP", "SIGQUIT"] as const;
-
-/** A key, or the bytes of an escape sequence, as a terminal sends them. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters.
-const KEY = /\x1b\[[\d;]*[A-Za-z~]|\x1bO[A-Z]|[\s\S]/g;
 
 const STANDARD_OUTPUT = 1;
 
 /**
- * Opens the whole terminal, until it is closed. However the program ends, but for SIGKILL, the terminal is then as
- * it was before; while the program is stopped (Ctrl-Z), too.
+ * Takes the whole terminal until it is closed. The terminal is as before when the program has ended, except by
+ * SIGKILL, and while it is stopped (Ctrl-Z).
  *
- * @param onKey called with each key, such as `q`, or its escape sequence
+ * @param onKey called with the name of each key, such as `q`, `up` or `ctrl-c`
  * @param redraw called when the size has changed, or the program goes on after a stop
  * @param onGone called when the terminal has gone
  */
@@ -44,7 +41,7 @@ export function openFullScreen(
     }
   };
   const enter = () => {
-    // After SIGSTOP only the mode of the keys is another.
+    // After SIGSTOP, only the mode of the keys has changed.
     mode(isShown ? "" : ENTER, true);
     redraw();
   };
@@ -59,12 +56,11 @@ export function openFullScreen(
     process.on("SIGTSTP", stop);
     enter();
   };
-  const onData = (data: Buffer) => {
-    for (const [key] of data.toString("latin1").matchAll(KEY)) {
-      // As the terminal itself stops a job: all of its processes, such as sudo.
-      if (key === "\x1a") process.kill(0, "SIGTSTP");
-      else onKey(key);
-    }
+  const onKeypress = (_: unknown, { ctrl, name }: Key) => {
+    const key = `${ctrl ? "ctrl-" : ""}${name}`;
+    // As the terminal itself stops a job: all of its processes, such as sudo.
+    if (key === "ctrl-z") process.kill(0, "SIGTSTP");
+    else onKey(key);
   };
   /** Writes the newest frame; a slow terminal misses those between. */
   const write = async () => {
@@ -80,7 +76,7 @@ export function openFullScreen(
     leave();
     for (const [name, listener] of listeners) process.off(name, listener);
     process.stdout.off("resize", redraw);
-    process.stdin.off("data", onData);
+    process.stdin.off("keypress", onKeypress);
     if (process.stdin.isTTY) process.stdin.pause();
   };
   const end = (signal: NodeJS.Signals) => {
@@ -91,12 +87,15 @@ export function openFullScreen(
     ["exit", leave],
     ["SIGTSTP", stop],
     ["SIGCONT", enter],
-    ["SIGINT", () => onKey("\x03")],
+    ["SIGINT", () => onKey("ctrl-c")],
     ...ENDS.map((signal) => [signal, () => end(signal)] as const),
   ];
   for (const [name, listener] of listeners) process.on(name, listener);
   process.stdout.on("resize", redraw);
-  if (process.stdin.isTTY) process.stdin.on("data", onData);
+  if (process.stdin.isTTY) {
+    emitKeypressEvents(process.stdin);
+    process.stdin.on("keypress", onKeypress);
+  }
   mode(ENTER, true);
   return {
     /** Shows lines in place of all before; each must fit. */

@@ -15,7 +15,7 @@ export const INSTALLED = {
   credentials: "/run/credentials/sixscope.service",
 } as const;
 
-/** The properties of the unit as systemd shows them: lines of `Property=value`, several for a property with several values. */
+/** The properties of the unit as systemd shows them, in lines of `Property=value`. A property with several values has several lines. */
 export type Unit = readonly string[];
 
 /** The service that is installed on this machine. */
@@ -71,8 +71,8 @@ function askSystemd(): Unit {
 }
 
 /**
- * The environment of the installed service, overridden by that of the caller, and where it is set: in
- * the unit, then in its environment files in order; systemd.exec(5).
+ * The environment of the installed service, overridden by that of the caller, and the places where it is
+ * set. The unit comes first, then its environment files in order; systemd.exec(5).
  *
  * @throws ConfigError if a file cannot be read
  */
@@ -105,17 +105,15 @@ function readIfPresent(path: string): string {
   }
 }
 
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
+
 /** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. */
 export function parseShownEnvironment(text: string): Record<string, string> {
   const words = text.match(/"(?:\\.|[^"\\])*"|[^\s"]+/g) ?? [];
-  const assignments = words.map((word) => (word.startsWith('"') ? readQuotedWord(word) : word));
-  const pairs = assignments.map((assignment) => assignment.split(/=([\s\S]*)/).slice(0, 2));
+  const pairs = words.map((word) => {
+    const unquoted = word.replace(/^"(.*)"$/s, "$1");
+    const assignment = unquoted.replaceAll(/\\(.)/g, (_, escaped) => ESCAPES[escaped] ?? escaped);
+    return assignment.split(/=([\s\S]*)/).slice(0, 2);
+  });
   return Object.fromEntries(pairs);
-}
-
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
-
-function readQuotedWord(word: string): string {
-  const quoted = word.slice(1, -1);
-  return quoted.replaceAll(/\\(.)/g, (_, character: string) => ESCAPES[character] ?? character);
 }

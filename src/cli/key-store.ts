@@ -1,17 +1,10 @@
-import { closeSync, constants, existsSync, lstatSync, openSync, readlinkSync } from "node:fs";
+import { closeSync, constants, lstatSync, openSync, readlinkSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Config, parseConfig } from "../config/settings.ts";
 import { namesBelow, publicUrl, type ValkeyAddress } from "../config/valkey-address.ts";
-import {
-  KeyFileError,
-  type KeyRecord,
-  parseRecords,
-  readKeyFile,
-  writeKeyFile,
-} from "../keys/key-file.ts";
+import { KeyFileError, type KeyRecord, readKeyFile, writeKeyFile } from "../keys/key-file.ts";
 import { lastError, libc } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
-import { askStatus } from "../server/status.ts";
 import { attempt, reasonOf } from "../util/errors.ts";
 import { createConnection, type RunScript, ValkeyError } from "../valkey/connection.ts";
 import { changeSharedKeys, readSharedKeys } from "../valkey/keys.ts";
@@ -44,32 +37,17 @@ export interface KeyStore {
  * @throws KeyFileError for another user, whose key no service would read; ConfigError
  */
 export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
-  const config = settingsOfService(environment);
-  const { keysFile, valkey } = config;
-  return valkey === null ? fileStore(behindLinks(keysFile), config) : valkeyStore(valkey, keysFile);
+  const { keysFile, valkey } = settingsOfService(environment);
+  return valkey === null ? fileStore(behindLinks(keysFile)) : valkeyStore(valkey, keysFile);
 }
 
-/** The keys that the running service has in memory from its file; none if no service runs. */
-export async function keysInUse(config: Config): Promise<readonly KeyRecord[]> {
-  // In a folder for everybody, another user's socket could give itself keys.
-  if (tryLook(config.statusSocket)?.uid !== process.geteuid?.()) return [];
-  const status = await askStatus(config);
-  return status?.keysFile === config.keysFile
-    ? parseRecords(status.keys, "the running service")
-    : [];
-}
-
-function fileStore(path: string, config: Config): KeyStore {
+function fileStore(path: string): KeyStore {
   return {
     place: path,
     reader: "a service that reads this file",
     source: null,
     read: async () => readKeyFile(path),
-    async change(change) {
-      // A new file in place of one that has vanished must not replace the keys that are in use.
-      const used = existsSync(path) ? [] : await keysInUse(config);
-      await changeFile(path, (keys) => change(keys.length > 0 ? keys : used));
-    },
+    change: (change) => changeFile(path, change),
   };
 }
 
@@ -133,7 +111,8 @@ function behindLinks(path: string, links = 0): string {
   const names = path.split("/");
   for (let end = 2; end <= names.length; end++) {
     const at = names.slice(0, end).join("/");
-    const found = tryLook(at);
+    // Undefined too if this user may not see it, which opening it reports.
+    const found = attempt(() => lstatSync(at));
     if (found === undefined || found.isFile()) break;
     if (process.geteuid?.() === 0 && !trusted.includes(found.uid)) become(userWithId(found.uid));
     if (!found.isSymbolicLink()) continue;
@@ -142,9 +121,6 @@ function behindLinks(path: string, links = 0): string {
   }
   return path;
 }
-
-/** Undefined if nothing is there, or this user may not see it, which opening it reports. */
-const tryLook = (path: string) => attempt(() => lstatSync(path));
 
 async function changeFile(path: string, change: Change): Promise<void> {
   const LOCK_EXCLUSIVE = 2;

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { z } from "zod";
 import { generateApiKey, hashApiKey } from "../keys/api-key.ts";
 import {
@@ -10,19 +10,53 @@ import {
   readKeyFile,
 } from "../keys/key-file.ts";
 import { reasonOf } from "../util/errors.ts";
+import { about } from "./about.ts";
 import { formatCommand } from "./command.ts";
-import type { KeyStore } from "./key-store.ts";
-import { invocation, write } from "./terminal.ts";
+import { type KeyStore, openKeyStore } from "./key-store.ts";
+import { invocation, print, write } from "./terminal.ts";
 
 /** The options of `keys add`. */
-export type KeyOptions = Pick<KeyRecord, "limit" | "expires">;
+type KeyOptions = Pick<KeyRecord, "limit" | "expires">;
+
+/** Adds `keys` with its own commands. */
+export function addKeyCommands(program: Command, environment: NodeJS.ProcessEnv): void {
+  const open = () => openKeyStore(environment);
+  const keys = program.command("keys").helpCommand(false);
+  about(keys, "Create, list and revoke API keys.", "sixscope keys add me");
+  about(
+    keys.command("add"),
+    "Create a key and print it once. Only its SHA-256 is stored.",
+    "sixscope keys add me --limit 5000 --expires 2027-01-31",
+  )
+    .argument("<name>", "the name of the key", parseKeyName)
+    .option("--limit <n>", "requests a minute, instead of SIXSCOPE_RATE_KEY", parseLimit)
+    .option(
+      "--expires <date>",
+      "the last day of the key in UTC, or a time such as 2027-01-31T12:00:00Z",
+      parseExpiry,
+    )
+    .action((name: string, options: KeyOptions) => addKey(name, options, open()));
+  about(keys.command("list"), "Show the keys, without secrets.", "sixscope keys list").action(
+    async () => print(await listKeys(open())),
+  );
+  about(keys.command("revoke"), "Reject a key from now on.", "sixscope keys revoke me")
+    .argument("<name>", "the name of the key")
+    .action(async (name: string) => print(await revokeKey(name, open())));
+  about(
+    keys.command("import"),
+    "Copy the keys of a file to Valkey, for several instances. Without a file, it is that of SIXSCOPE_KEYS_FILE. The command can be repeated.",
+    "sixscope keys import /var/lib/sixscope/keys.json",
+  )
+    .argument("[file]", "the file with the keys")
+    .action(async (file?: string) => print(await importKeys(file, open())));
+}
 
 /**
  * `sixscope keys add NAME`: creates a key in the keys file of the service, and prints it once.
  *
  * @throws KeyFileError
  */
-export async function addKey(name: string, options: KeyOptions, store: KeyStore): Promise<void> {
+async function addKey(name: string, options: KeyOptions, store: KeyStore): Promise<void> {
   const key = generateApiKey();
   const record: KeyRecord = {
     name,
@@ -54,7 +88,7 @@ It is stored in ${store.place}; ${store.reader} accepts the key within a second.
  *
  * @throws KeyFileError
  */
-export async function listKeys(store: KeyStore): Promise<string> {
+async function listKeys(store: KeyStore): Promise<string> {
   const keys = await store.read();
   if (keys.length === 0)
     return `No keys in ${store.place}. Create one: ${invocation()} keys add NAME`;
@@ -74,7 +108,7 @@ export async function listKeys(store: KeyStore): Promise<string> {
  *
  * @throws KeyFileError
  */
-export async function revokeKey(name: string, store: KeyStore): Promise<string> {
+async function revokeKey(name: string, store: KeyStore): Promise<string> {
   await store.change((keys) => {
     const isRevocable = (key: KeyRecord) => key.name === name && key.revoked === undefined;
     if (!keys.some(isRevocable)) {
@@ -94,7 +128,7 @@ export async function revokeKey(name: string, store: KeyStore): Promise<string> 
  *
  * @throws KeyFileError with the names of keys that it could not copy, because another key has the name
  */
-export async function importKeys(given: string | undefined, store: KeyStore) {
+async function importKeys(given: string | undefined, store: KeyStore) {
   if (store.source === null) {
     throw new KeyFileError("set SIXSCOPE_VALKEY_URL to where the keys of several instances are");
   }
@@ -105,8 +139,8 @@ export async function importKeys(given: string | undefined, store: KeyStore) {
   let clashing: readonly KeyRecord[] = [];
   await store.change((keys) => {
     const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
-    const known = new Set(keys.map(({ sha256 }) => sha256));
-    const fresh = records.filter(({ sha256 }) => !known.has(sha256));
+    const present = new Set(keys.map(({ sha256 }) => sha256));
+    const fresh = records.filter(({ sha256 }) => !present.has(sha256));
     const active = new Set(keys.filter(isActiveNow).map(({ name }) => name));
     const clashes = (key: KeyRecord) => isActiveNow(key) && active.has(key.name);
     clashing = fresh.filter(clashes);
@@ -128,7 +162,7 @@ function stateOf(key: KeyRecord): string {
 }
 
 /** @throws InvalidArgumentError for a text that cannot be the name of a new key */
-export function parseKeyName(text: string): string {
+function parseKeyName(text: string): string {
   if (isNewKeyName(text)) return text;
   throw new InvalidArgumentError(
     "It cannot be a name: use up to 64 letters, digits, single spaces inside and . _ @ -",
@@ -136,7 +170,7 @@ export function parseKeyName(text: string): string {
 }
 
 /** @throws InvalidArgumentError for a text that is no limit */
-export function parseLimit(text: string): number {
+function parseLimit(text: string): number {
   if (/^[1-9][0-9]{0,6}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It must be a whole number from 1 to 9999999.");
 }
@@ -146,7 +180,7 @@ export function parseLimit(text: string): number {
  *
  * @throws InvalidArgumentError also for a time in the past
  */
-export function parseExpiry(text: string): string {
+function parseExpiry(text: string): string {
   const time = z.iso.date().safeParse(text).success
     ? `${text}T23:59:59.999Z`
     : text.replace(/T\d\d:\d\d(?=[Z+-])/, "$&:00");

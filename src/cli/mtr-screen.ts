@@ -9,10 +9,7 @@ import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { openFullScreen } from "./full-screen.ts";
 import type { Screen } from "./screen.ts";
 
-/** Outcomes kept of each hop: more than a screen has columns. */
-const MAX_HISTORY = 500;
-
-/** Columns of a history, and those that a table with it has without its host. */
+/** Columns of a history, which has a block for each round; and those that a table with it has without its host. */
 const MIN_BLOCKS = 10;
 const MAX_BLOCKS = 60;
 const FIXED = 27;
@@ -24,23 +21,17 @@ const TIMES = ["last", "best", "worst", "stdev"].map(
 );
 const TIMES_WIDTH = 24;
 
-/** Keys that do the same as others, or have a name, by what they send. */
-const NAMED_KEYS: Readonly<Record<string, string>> = {
-  ...{ "\x03": "q", "\x1c": "q", " ": "p" },
-  ...{ "\x1b[A": "↑", "\x1bOA": "↑", "\x1b[B": "↓", "\x1bOB": "↓" },
-};
-
 const KEYS = "q quit p pause r reset d view n names";
 
 /** By hop: the time of each round in milliseconds, null where it was lost. */
 type History = ReadonlyMap<number, readonly (number | null)[]>;
 
-/** The run as far as it is known. */
+/** A run before its first event. */
 const NOTHING = {
   /** Which of several runs: each has a bound on its rounds. */
   run: 1,
-  /** Undefined before the first event. */
-  known: undefined as MtrRound | undefined,
+  /** The rows of all rounds until now. */
+  latest: undefined as MtrRound | undefined,
   history: new Map() as History,
 };
 
@@ -57,13 +48,13 @@ const CHOICES = {
 /** The state of the screen: the run, and the choices of its user. */
 export type MtrView = Readonly<typeof NOTHING & typeof CHOICES> & { readonly target: string };
 
-/** The history with the outcomes of a round, from the rows before and behind it. */
+/** The history with the outcomes of a round, from the rows before and after it. */
 export function withRound(history: History, before: MtrRound | undefined, { hops }: MtrRound) {
   const added = hops.flatMap(({ hop, sent, received, last }) => {
-    const known = before?.hops.find((row) => row.hop === hop);
-    if (sent <= (known?.sent ?? 0)) return [];
-    const outcome = received > (known?.received ?? 0) ? last : null;
-    const outcomes = (history.get(hop) ?? []).slice(1 - MAX_HISTORY);
+    const earlier = before?.hops.find((row) => row.hop === hop);
+    if (sent <= (earlier?.sent ?? 0)) return [];
+    const outcome = received > (earlier?.received ?? 0) ? last : null;
+    const outcomes = (history.get(hop) ?? []).slice(1 - MAX_BLOCKS);
     return [[hop, [...outcomes, outcome]] as const];
   });
   return new Map([...history, ...added]);
@@ -71,15 +62,15 @@ export function withRound(history: History, before: MtrRound | undefined, { hops
 
 /** The lines of the screen, as many as it has rows. */
 export function mtrLines(view: MtrView, columns: number, rows: number): Line[] {
-  const { target, run, known, isPaused } = view;
-  const report = mtrReport.report(mtrDraft(target, known));
-  const rounds = `${plural(known?.round ?? 0, "round")}${run > 1 ? ` of run ${run}` : ""}`;
+  const { target, run, latest, isPaused } = view;
+  const report = mtrReport.report(mtrDraft(target, latest));
+  const rounds = `${plural(latest?.round ?? 0, "round")}${run > 1 ? ` of run ${run}` : ""}`;
   const state = `  ${rounds}${isPaused ? ", view paused" : ""}`;
   const left = Math.max(1, columns - "mtr ".length - state.length);
   const name = target.length > left ? `${target.slice(0, left - 1)}…` : target;
   const title: Line = [["bold", `mtr ${name}`], state];
   const { table, legend } = tableOf(view, report.tables[0]?.rows ?? [], columns);
-  const body = known ? tableLines(table, columns + 1) : [["waiting for the first answer"]];
+  const body = latest ? tableLines(table, columns + 1) : [["waiting for the first answer"]];
   const end = [[], ...endLines({ ...report, title: "", facts: [] }, columns + 1), legend];
   // On a very small screen, the verdict scrolls too.
   const isFixed = rows - 2 - end.length >= Math.min(body.length, 4);
@@ -94,11 +85,11 @@ export function mtrLines(view: MtrView, columns: number, rows: number): Line[] {
 
 /** The table of the screen: loss and its cause beside each other, and the host below its row if it is narrow. */
 function tableOf(
-  { known, history, showsTimes, hidesNames }: MtrView,
+  { latest, history, showsTimes, hidesNames }: MtrView,
   reported: readonly Row[],
   columns: number,
 ): { table: Table; legend: Line } {
-  const hops = known?.hops ?? [];
+  const hops = latest?.hops ?? [];
   const widest = Math.max(0, ...hops.map(({ ip }) => ip?.length ?? 0));
   const beside = columns - FIXED - widest - 2;
   const isNarrow = beside < (showsTimes ? TIMES_WIDTH : MIN_BLOCKS);
@@ -145,9 +136,9 @@ function tableOf(
 
 /**
  * Shows runs one after the other on the whole terminal, until the user ends it. Each run has a bound on its
- * rounds, so the next one begins behind it, with its own statistics.
+ * rounds; then the next one begins, with its own statistics.
  *
- * @returns the last result, or what was known, and the error that ended it, if any
+ * @returns the last result, or a draft of it, and the error that ended it, if any
  * @throws Error if the service cannot be asked
  */
 export async function runMtrScreen(
@@ -170,14 +161,17 @@ export async function runMtrScreen(
     const lines = mtrLines(view, screen.columns, screen.rows);
     full.draw(lines.map((line) => screen.text(line, screen.columns)));
   };
-  /** Ends the run with its result, or at once if it has none yet, or was asked to before. */
+  /** Ends the run with its result; at once if it has none yet, or at the second call. */
   const quit = () => {
-    (live.known?.round && !isOver ? enough : gone).abort(ENOUGH);
+    (live.latest?.round && !isOver ? enough : gone).abort(ENOUGH);
     isOver = true;
   };
+  const pause = () => draw({ isPaused: !view.isPaused });
   const keys: Readonly<Record<string, () => void>> = {
     q: quit,
-    p: () => draw({ isPaused: !view.isPaused }),
+    "ctrl-c": quit,
+    p: pause,
+    space: pause,
     r() {
       if (isOver) return;
       document = undefined;
@@ -186,13 +180,13 @@ export async function runMtrScreen(
     },
     d: () => draw({ showsTimes: !view.showsTimes }),
     n: () => draw({ hidesNames: !view.hidesNames }),
-    "↑": () => draw({ scrolled: Math.max(0, view.scrolled - 1) }),
-    "↓"() {
-      const most = 2 * (view.known?.hops.length ?? 0) + screen.rows;
+    up: () => draw({ scrolled: Math.max(0, view.scrolled - 1) }),
+    down() {
+      const most = 2 * (view.latest?.hops.length ?? 0) + screen.rows;
       draw({ scrolled: Math.min(most, view.scrolled + 1) });
     },
   };
-  const full = open((key) => keys[NAMED_KEYS[key] ?? key]?.(), draw, quit);
+  const full = open((key) => keys[key]?.(), draw, quit);
   try {
     draw();
     while (!isOver) {
@@ -200,8 +194,8 @@ export async function runMtrScreen(
       const { signal } = gone;
       const onEvent = (_: string, data: object) => {
         if (signal.aborted) return;
-        const known = mergeRound(live.known, data as MtrRound);
-        live = { ...live, known, history: withRound(live.history, live.known, known) };
+        const latest = mergeRound(live.latest, data as MtrRound);
+        live = { ...live, latest, history: withRound(live.history, live.latest, latest) };
         draw();
       };
       try {
@@ -210,11 +204,11 @@ export async function runMtrScreen(
         if (!isOver && !signal.aborted) throw error;
         answer = undefined;
       }
-      if (live.known?.round) document = mtrDraft(target, live.known);
+      if (live.latest?.round) document = mtrDraft(target, live.latest);
       if (answer?.error) break;
       if (answer) document = JSON.parse(answer.json);
       if ((document as MtrResult | undefined)?.details.cutShort) break;
-      live = { ...live, run: live.run + 1, known: undefined };
+      live = { ...live, run: live.run + 1, latest: undefined };
     }
   } finally {
     full.close();

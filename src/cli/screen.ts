@@ -1,13 +1,8 @@
-import type { Line, Style } from "../tools/report-text.ts";
+import { styleText } from "node:util";
+import type { Line } from "../tools/report-text.ts";
 import { printable, printableJson } from "../util/text.ts";
 
-/** The styles as numbers of ECMA-48 section 8.3.117. */
-const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const satisfies Record<
-  Style,
-  number
->;
-
-/** The size of a terminal that does not say it, as a serial console. */
+/** The size of a terminal that does not tell it, such as a serial console. */
 const DEFAULT_COLUMNS = 80;
 const DEFAULT_ROWS = 24;
 
@@ -72,7 +67,7 @@ export function createScreen(
       shown = now;
       write(texts.join(""));
     },
-    /** Shows the table for the last time; below all others if what has left the screen is not as it should be. */
+    /** Shows the table for the last time; all of it below, if lines that have left the screen have changed. */
     finish(table: readonly Line[]): void {
       const { columns, rows } = screen;
       const left = shown.slice(0, Math.max(0, shown.length - rows + 1));
@@ -104,7 +99,7 @@ export function createScreen(
         left -= shown.length;
         return style === null || !canChange || NO_COLOR || shown === ""
           ? shown
-          : `\x1b[${STYLES[style]}m${shown}\x1b[0m`;
+          : styleText(style, shown, { validateStream: false });
       });
       return isCut ? `${parts.join("")}…` : parts.join("").trimEnd();
     },

@@ -41,7 +41,7 @@ export async function runServe(
   if (isAgent) requireLocation(settings);
   const config = isAgent ? { ...settings, listen: [], tls: null, valkey: null } : settings;
   const { log, lines } = openLog(config, environment);
-  // Loaded only if it is used: what is alone must not start later, or grow.
+  // Loaded only if it is used, so that an instance without Valkey starts as fast and stays as small.
   const shared =
     config.valkey &&
     (await (await import("../valkey/shared.ts")).openShared(config.valkey, config, log));
@@ -140,8 +140,8 @@ function rawSocketProblem(icmp: Prober | NoIcmp, environment: NodeJS.ProcessEnv)
   const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   if (withoutRaw === null) return null;
   const remedy = rawSocketRemedy(withoutRaw, environment);
-  const what = icmp === withoutRaw ? "all probes answer" : "all probes but pings answer";
-  const text = `raw sockets: none (${withoutRaw.unavailable}), so ${what} ICMP_UNAVAILABLE; ${remedy}`;
+  const probes = icmp === withoutRaw ? "all probes" : "all probes but pings";
+  const text = `raw sockets: none (${withoutRaw.unavailable}), so ${probes} answer ICMP_UNAVAILABLE; ${remedy}`;
   return withPriority(text, "warn", STREAM.output, environment);
 }
 

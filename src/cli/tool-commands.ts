@@ -12,6 +12,7 @@ import { ENDPOINTS } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/result.ts";
 import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
+import { firstClause } from "./about.ts";
 import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";
 import { callServer, parseServer } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
@@ -130,12 +131,6 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
     const option = new Option(`${about.flags}${value}`, `${help}${here}${range}${preset}`);
     return [{ name, option: isSwitch ? option.preset(other) : option, isSetting }];
   });
-}
-
-/** The first sentence, as help begins it. */
-export function firstClause(description: string): string {
-  const [clause = ""] = description.split(/\.(?: |$)/);
-  return clause.charAt(0).toLowerCase() + clause.slice(1);
 }
 
 /** The options that are given: texts for the API, and settings. Ends the command for a wrong one. */

@@ -106,8 +106,8 @@ export async function runTool(
     return statusOf(view.end(result));
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
-    const known = several ?? view.draft(events);
-    const isAnswered = known !== undefined && view.end(known);
+    const partial = several ?? view.draft(events);
+    const isAnswered = partial !== undefined && view.end(partial);
     screen.print([["yellow", "interrupted"]]);
     return statusOf(isAnswered);
   } finally {
@@ -139,8 +139,8 @@ function toolView(
   let isBegun = false;
   let listed = 0;
   const title = (facts: readonly Fact[] = []): Line => {
-    const known = facts.map((fact) => `${fact.name.toLowerCase()} ${fact.value}`);
-    return [["dim", [`${name} ${subject}`, ...known].join(", ")]];
+    const texts = facts.map((fact) => `${fact.name.toLowerCase()} ${fact.value}`);
+    return [["dim", [`${name} ${subject}`, ...texts].join(", ")]];
   };
   const begin = () => {
     if (grows && !isBegun) isInPlace ? screen.show([title()]) : screen.print(title());

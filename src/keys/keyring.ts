@@ -37,9 +37,7 @@ export async function createKeyring(path: string, log: Log) {
   const { read, ...file } = followFiles([path], log, {
     read() {
       if (keys.size > 0 && !existsSync(path)) {
-        throw new KeyFileError(
-          `the keys file ${path} has vanished; sixscope keys add writes it again`,
-        );
+        throw new KeyFileError(`the keys file ${path} has vanished; restore it from a backup`);
       }
       const next = new Map(readKeyFile(path).map((key) => [key.sha256, key]));
       const active = [...keys.values()].filter((key) => isActive(key, Date.now()));

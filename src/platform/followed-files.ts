@@ -15,7 +15,7 @@ interface Use {
   read(): boolean | Promise<boolean>;
   /** Called when they were read again and their content is new. */
   onRenewed(): void;
-  /** The content that stays in use if they cannot be used, as the end of a line in the log. */
+  /** The end of a line in the log that says they cannot be used: which content stays in use. */
   fallback(): string;
 }
 
@@ -51,7 +51,7 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
     read,
     /** Reads the files again. */
     reload,
-    /** Calls `onChange`, which by default is `reload`, after each change and until it reads the files, until `close`. */
+    /** Calls `onChange`, by default `reload`, twice a second from a change until the files are read again. `close` ends that. */
     watch(onChange: () => unknown = reload): void {
       timer = setInterval(() => {
         if (fingerprint(paths) !== seen) onChange();

@@ -11,7 +11,7 @@ export function readRegularFile(path: string): string {
 }
 
 /**
- * The content of a file; it never waits, as for the writer of a FIFO.
+ * The content of a regular file. A FIFO is an error, because its reader would wait for a writer.
  *
  * @throws Error if it cannot be read, also if it is not a regular file
  */
@@ -36,7 +36,7 @@ export function tryRead(path: string): string | null {
   return attempt(() => readFileSync(path, "utf8")) ?? null;
 }
 
-/** True if every user of this machine has a right on a file, and may enter each folder on its way. */
+/** True if every user of this machine has a right on a file, and may enter each folder above it. */
 export function everyUserMay(right: "read" | "write", realPath: string): boolean {
   const isOpen = (path: string): boolean =>
     (statSync(path).mode & OTHERS.enter) !== 0 && (path === "/" || isOpen(dirname(path)));

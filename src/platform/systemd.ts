@@ -13,8 +13,7 @@ const STATUS_INTERVAL_MS = 5000;
 const STOP_MARGIN_MS = 5000;
 
 /**
- * Tells the service manager that the environment names about the service; does nothing without one;
- * sd_notify(3).
+ * Reports the state of the service to the service manager that the environment names, if any; sd_notify(3).
  *
  * @param send takes a message of `NAME=value` lines
  * @throws SystemError if NOTIFY_SOCKET is set and no socket can be opened
@@ -48,18 +47,13 @@ export function serviceManager(
       );
     },
     /**
-     * Sends the watchdog's keep-alive and each new status, until `stopping`. An event loop that hangs
-     * sends none, so the service manager restarts the service.
+     * Sends the watchdog's keep-alive and the status again and again, until `stopping`. An event loop that
+     * hangs sends none, so the service manager restarts the service.
      *
      * @param status one line for people, as `systemctl status` shows it
      */
     watch(status: () => string): void {
-      let last = "";
-      const keepAlive = () => {
-        const now = status();
-        send(now === last ? "WATCHDOG=1" : `WATCHDOG=1\nSTATUS=${now}`);
-        last = now;
-      };
+      const keepAlive = () => send(`WATCHDOG=1\nSTATUS=${status()}`);
       keepAlive();
       timer = setInterval(keepAlive, watchdogMs / KEEP_ALIVES_PER_WATCHDOG || STATUS_INTERVAL_MS);
       timer.unref();

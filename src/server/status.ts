@@ -27,9 +27,6 @@ const statusSchema = once(() =>
     urls: z.array(z.string()),
     /** Why it cannot probe, or only ping; null if it can. */
     withoutProbes: z.string().nullable(),
-    keysFile: z.string(),
-    /** The texts of the records of the keys in memory; without those of Valkey. */
-    keys: z.array(z.string()),
     /** Sentences for people: who it is, what it may do, what it is connected to, and who may do what. */
     about: z.string(),
     exposure: z.string(),
@@ -78,8 +75,6 @@ function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Pa
     settings: digestOf(config),
     urls: [...urls],
     withoutProbes: withoutProbes?.unavailable ?? null,
-    keysFile: config.keysFile,
-    keys: keyring && !valkey ? keyring.records().map((key) => JSON.stringify(key)) : [],
     about: facts.join("; "),
     exposure: exposureOf(config, keyring?.activeCount() ?? null).sentence,
   };

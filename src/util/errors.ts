@@ -6,7 +6,7 @@ export function reasonOf(error: unknown): string {
 /**
  * The result of an action; undefined if it throws and the reason does not matter.
  *
- * @param kind of the errors that mean that; others are thrown on
+ * @param kind the errors that are expected; others are thrown on
  */
 export function attempt<T>(action: () => T, kind?: new (...args: never[]) => Error): T | undefined {
   try {
@@ -17,7 +17,7 @@ export function attempt<T>(action: () => T, kind?: new (...args: never[]) => Err
   }
 }
 
-/** The result of an action; if it throws, throws what is made of the reason. */
+/** The result of an action; if it throws, throws the error that `make` makes of the reason. */
 export function orThrow<T>(action: () => T, make: (reason: string, cause: unknown) => Error): T {
   try {
     return action();

@@ -1,4 +1,4 @@
-/** The server-sent events in the chunks of a response, their names and their data as text, without its comments; HTML standard, section 9.2. */
+/** Reads the server-sent events of a response, each with its name and its data as text, without comments; HTML standard, section 9.2. */
 export async function* readEvents(chunks: AsyncIterable<string>) {
   let rest = "";
   let last = "";

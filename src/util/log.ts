@@ -81,25 +81,19 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
 /** How long a line waits for others, so that many lines share one write. */
 const GATHER_MS = 10;
 
-/** How much may wait for a reader that has stopped reading; further lines are dropped and counted. */
-const MAX_WAITING_BYTES = 1024 * 1024;
+/** How many characters may wait for a reader that has stopped reading; further lines are dropped and counted. */
+const MAX_WAITING = 1024 * 1024;
 
 /** The destination of lines; standard error as `Bun.stderr.writer()` returns it. */
 export interface LineSink {
-  write(text: string | Uint8Array): unknown;
+  write(text: string): unknown;
   flush(): unknown;
 }
 
-/**
- * Writes lines without blocking the service and within bounded memory. Lines wait as bytes, because the
- * garbage collector would look through thousands of waiting strings again and again.
- */
+/** Writes lines without blocking the service and within bounded memory. */
 export class LineWriter {
   readonly #sink: LineSink;
-  /** Takes lines while the sink has the spare buffer. */
-  #waiting = Buffer.allocUnsafe(MAX_WAITING_BYTES);
-  #spare = Buffer.allocUnsafe(MAX_WAITING_BYTES);
-  #length = 0;
+  #waiting = "";
   #dropped = 0;
   #writing: Promise<void> | null = null;
 
@@ -109,11 +103,11 @@ export class LineWriter {
 
   /** @param line with its newline */
   write(line: string): void {
-    if (this.#length + Buffer.byteLength(line) > MAX_WAITING_BYTES) {
+    if (this.#waiting.length + line.length > MAX_WAITING) {
       this.#dropped += 1;
       return;
     }
-    this.#length += this.#waiting.write(line, this.#length);
+    this.#waiting += line;
     this.#writing ??= this.#writeAll();
   }
 
@@ -123,12 +117,10 @@ export class LineWriter {
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#length > 0) {
+    while (this.#waiting !== "") {
       await Bun.sleep(GATHER_MS);
-      const dropped = this.#dropped;
-      const lines = this.#waiting.subarray(0, this.#length);
-      [this.#waiting, this.#spare] = [this.#spare, this.#waiting];
-      this.#length = 0;
+      const [lines, dropped] = [this.#waiting, this.#dropped];
+      this.#waiting = "";
       this.#dropped = 0;
       try {
         if (dropped > 0)

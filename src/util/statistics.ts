@@ -37,7 +37,7 @@ export function fisherExact(one: Trials, other: Trials): number {
   return Math.min(1, sum);
 }
 
-/** How probable it is at most that a row of trials of a length fails, if any of the trials may fail. */
+/** An upper bound on the probability that `length` trials in a row fail, if the failures are spread at random. */
 export function runChance({ count, failed }: Trials, length: number): number {
   const rest = count - length;
   return (rest + 1) * Math.exp(logChoose(rest, failed - length) - logChoose(count, failed));

@@ -22,13 +22,13 @@ export function safeText(bytes: Uint8Array, maxCharacters: number): string {
 /** Enough of an input to recognise it in a message. */
 const QUOTED_CHARACTERS = 80;
 
-/** An input as messages show it: in quotes, with characters escaped that are not safe to print, cut if it is long. */
+/** An input as messages show it: in quotes, cut if it is long. Characters that are not safe to print are escaped. */
 export function quote(input: string): string {
   const shown = input.length > QUOTED_CHARACTERS ? `${input.slice(0, QUOTED_CHARACTERS)}…` : input;
   return printableJson(JSON.stringify(shown));
 }
 
-/** JSON with characters escaped that are not safe to print; only lines may end. */
+/** JSON in which characters that are not safe to print are escaped; line breaks stay. */
 export function printableJson(json: string): string {
   return json.replace(UNSAFE, (character) =>
     character === "\n" ? character : character.split("").map(escaped).join(""),

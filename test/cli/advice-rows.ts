@@ -18,9 +18,6 @@ export interface AdviceRow {
 
 const ENV = "/etc/sixscope/sixscope.env";
 const KEYS = "/var/lib/sixscope/keys.json";
-/** The service reads a changed file within a second. */
-const BOTH_KNOWN =
-  "works; until sixscope doctor 2>&1 | grep -q 'holders of 2 keys'; do sleep 0.1; done";
 const set = (...lines: string[]) =>
   `printf '%s\\n' ${lines.map((line) => `'${line}'`).join(" ")} >> ${ENV}; systemctl restart sixscope || true`;
 const TLS = `mkdir -p /etc/pair /root/new; certificate /etc/pair; certificate /root/new
@@ -37,20 +34,8 @@ const NFT = (rule: string) =>
 
 export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
-    name: "the keys file has vanished while its keys are in use",
-    isQuick: true,
-    make: `${BOTH_KNOWN}; rm ${KEYS}`,
-    finds: "^problem .*it does not exist; keys in use",
-  },
-  {
-    name: "the keys file does not parse while its keys are in use",
-    make: `${BOTH_KNOWN}; echo broken > ${KEYS}`,
-    finds: "^problem .*does not parse.*keys in use",
-    advises: "move it away; .*a new key writes them again",
-    does: "sixscope keys add fresh > /dev/null",
-  },
-  {
     name: "the keys file is unreadable",
+    isQuick: true,
     make: `chown root: ${KEYS}`,
     finds: "^problem .*cannot read the keys file.*EACCES",
   },
@@ -185,7 +170,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
     name: "ICMPv6 dropped on its way in",
     make: NFT("input icmpv6 type echo-request drop"),
-    finds: "^problem .*ping this machine.*drops ICMPv6 on its way in",
+    finds: "^problem .*ping this machine.*drops ICMPv6",
     advises: "accept it as RFC 4890 says",
     does: "nft delete table inet lab",
   },
@@ -207,7 +192,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
     name: "replies dropped on their way out",
     make: NFT("output icmpv6 type echo-reply drop"),
-    finds: "^problem .*ping this machine.*on its way out: the request came in",
+    finds: "^problem .*ping this machine.*drops ICMPv6",
     advises: "accept it as RFC 4890 says",
     does: "nft delete table inet lab",
   },

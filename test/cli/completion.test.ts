@@ -59,54 +59,16 @@ describe("candidates", () => {
     ]);
   });
 
-  describe("that only a service knows", () => {
-    let server: Bun.Server<undefined>;
-    let answer: unknown;
-    beforeAll(() => {
-      server = Bun.serve({
-        port: 0,
-        hostname: "::1",
-        routes: { "/base/api/v1/locations": () => Response.json(answer) },
-        fetch: () => new Response("no", { status: 404 }),
-      });
-    });
-    afterAll(() => server.stop(true));
-    const at = (...names: string[]) => {
-      answer = { locations: names.map((location) => ({ location })) };
-      return `http://[::1]:${server.port}/base/`;
-    };
-
-    test("are the locations of SIXSCOPE_SERVER or --server", async () => {
-      const known = { SIXSCOPE_SERVER: at("ams", "fra", "evil\u001b[2J", "a b") };
-      expect(await wordsOf("ping --from ", known)).toEqual(["all", "ams", "fra"]);
-      expect(await wordsOf("ping --from f", known)).toEqual(["fra"]);
-      expect(await wordsOf("ping --from ams,", known)).toEqual(["ams,ams", "ams,fra"]);
-      const there = `ping --server ${known.SIXSCOPE_SERVER} --from a`;
-      expect(await wordsOf(there, { SIXSCOPE_SERVER: "http://[::1]:1" })).toEqual(["all", "ams"]);
-    });
-
-    const nothing: [string, string][] = [
-      ["a service that is not there", "http://[::1]:1"],
-      ["a text that is no URL", "nowhere"],
-      ["no service", ""],
-    ];
-    test.each(nothing)("are none with %s", async (_, SIXSCOPE_SERVER) => {
-      expect(await wordsOf("ping --from ", { SIXSCOPE_SERVER })).toEqual(["all"]);
-    });
-
-    test("are the keys that can be revoked", async () => {
-      const SIXSCOPE_KEYS_FILE = join(folder, "keys.json");
-      for (const name of ["old", "me", "my key"])
-        await sixscopeHere(["keys", "add", name], { SIXSCOPE_KEYS_FILE });
-      await sixscopeHere(["keys", "revoke", "old"], { SIXSCOPE_KEYS_FILE });
-      expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE })).toEqual(["me", "my key"]);
-      expect(await wordsOf("keys revoke me ", { SIXSCOPE_KEYS_FILE })).toEqual([]);
-      expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE: "/nowhere/keys.json" })).toEqual(
-        [],
-      );
-      writeFileSync(SIXSCOPE_KEYS_FILE, "broken");
-      expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE })).toEqual([]);
-    });
+  test("are the keys that can be revoked", async () => {
+    const SIXSCOPE_KEYS_FILE = join(folder, "keys.json");
+    for (const name of ["old", "me", "my key"])
+      await sixscopeHere(["keys", "add", name], { SIXSCOPE_KEYS_FILE });
+    await sixscopeHere(["keys", "revoke", "old"], { SIXSCOPE_KEYS_FILE });
+    expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE })).toEqual(["me", "my key"]);
+    expect(await wordsOf("keys revoke me ", { SIXSCOPE_KEYS_FILE })).toEqual([]);
+    expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE: "/nowhere/keys.json" })).toEqual([]);
+    writeFileSync(SIXSCOPE_KEYS_FILE, "broken");
+    expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE })).toEqual([]);
   });
 });
 

@@ -45,7 +45,8 @@ describe("the address", () => {
     const { outcome, run } = checkAddress("", ["all", "eth0"], false);
     const names = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.eth0.disable_ipv6"];
     expect(outcome).toBe(`${names.join(" and ")} is 1`);
-    expect(run).toEqual(["sysctl", "-w", ...names.map((name) => `${name.replaceAll(".", "/")}=0`)]);
+    const settings = names.map((name) => `${name.replaceAll(".", "/")}=0`);
+    expect(run).toBe(`sysctl -w ${settings.join(" ")}`);
   });
 
   test.each([
@@ -66,31 +67,23 @@ describe("the address", () => {
 });
 
 describe("the clock", () => {
-  const NOW_MS = Date.parse("2026-11-22T12:00:00Z");
   const [RIGHT_US, UNKNOWN_US] = [20_000, 16_000_000];
 
   test("that nothing sets is set by a time service", () => {
-    const { state, outcome, run } = checkClock(0, NOW_MS, UNKNOWN_US, false);
+    const { state, outcome, run } = checkClock(UNKNOWN_US, false);
     expect({ state, outcome }).toEqual({ state: "warning", outcome: "no time service sets it" });
-    expect(run).toEqual(["timedatectl", "set-ntp", "true"]);
-    expect(checkClock(0, NOW_MS, RIGHT_US, false)).toMatchObject({ state: "ok", run: null });
-  });
-
-  test("that is behind is set by hand", () => {
-    const { state, outcome, run } = checkClock(NOW_MS, NOW_MS - 86_400_000, RIGHT_US, false);
-    expect(state).toBe("problem");
-    expect(outcome).toContain("behind");
-    expect(run).toEqual(["date", "--utc", "--set=TIME"]);
+    expect(run).toBe("timedatectl set-ntp true");
+    expect(checkClock(RIGHT_US, false)).toMatchObject({ state: "ok", run: null });
   });
 
   test("of a container is set by its host", () => {
-    const { state, advice, run } = checkClock(0, NOW_MS, UNKNOWN_US, true);
+    const { state, advice, run } = checkClock(UNKNOWN_US, true);
     expect({ state, run }).toEqual({ state: "warning", run: null });
     expect(advice).toStartWith("start one on the host");
   });
 
   test("of this machine has an error that the kernel knows", () => {
-    expect(checkClock(0)).toMatchObject({ state: expect.stringMatching(/^(ok|warning)$/) });
+    expect(checkClock()).toMatchObject({ state: expect.stringMatching(/^(ok|warning)$/) });
   });
 });
 
@@ -235,7 +228,7 @@ test("a keys file that every user can write to is a problem, unless its folder k
   expect(checkKeysFile(path)).toMatchObject({
     state: "problem",
     outcome: "every user of this machine can add keys to it",
-    run: ["chmod", "o-w", path],
+    run: `chmod o-w ${path}`,
   });
   chmodSync(path, 0o644);
   expect(checkKeysFile(path)).toMatchObject({ state: "warning" });

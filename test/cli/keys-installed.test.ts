@@ -121,24 +121,6 @@ describe("root in a folder of another user", () => {
     expect(stdout).toEndWith(`${OTHER} 600\n`);
   });
 
-  machineTest("takes no keys from a socket of theirs", async () => {
-    const record = { name: "theirs", sha256: "0".repeat(64), created: "2026-01-01T00:00:00Z" };
-    const status = {
-      ...{ role: "service", pid: 1, settings: "", urls: [], withoutProbes: null },
-      ...{ keysFile: "/run/all/keys.json", about: "", exposure: "" },
-      keys: [JSON.stringify(record)],
-    };
-    const offer = (uid: number) => `
-      install -d -m 1777 /run/all; rm -f /run/all/*
-      echo 'Bun.serve({ unix: "/run/all/keys.json.status", fetch: () => Response.json(${JSON.stringify(status)}) });' > /run/offer.js
-      setpriv --reuid=${uid} --clear-groups /var/lib/bin/bun /run/offer.js & offer=$!
-      until test -e /run/all/keys.json.status; do sleep 0.02; done
-      ${addTo("/run/all/keys.json")} > /run/out
-      kill $offer; grep -c theirs /run/all/keys.json || true`;
-    const { stdout } = await onInstalledMachine(`${asRoot}\n${offer(OTHER)}\n${offer(0)}`);
-    expect(stdout).toBe("0\n1\n");
-  });
-
   const traps: [string, string, string][] = [
     ["the file", "ln -s /etc/profile.d/x /run/theirs/keys.json", "/run/theirs/keys.json"],
     ["a folder", "ln -s /etc/profile.d /run/theirs/to", "/run/theirs/to/keys.json"],

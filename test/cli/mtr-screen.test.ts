@@ -33,11 +33,11 @@ const HOPS = [
   hopOf(3, { loss: 100, cause: "path", sent: 10, received: 0, ip: null, hostname: null }),
   hopOf(4, { loss: 30, cause: "path", sent: 10, received: 7, late: 2 }),
 ];
-const known: MtrRound = { round: 10, length: 4, hops: HOPS };
+const latest: MtrRound = { round: 10, length: 4, hops: HOPS };
 const view = {
   target: "::1",
   run: 1,
-  known,
+  latest,
   history: new Map(HOPS.map(({ hop }) => [hop, [1, null, 42]])),
   isPaused: false,
   showsTimes: false,
@@ -113,7 +113,7 @@ test("the history has what each round has added", () => {
     [3, 2, 7],
     [3, 2, 7],
   ].map(([sent, received, last]) => ({
-    ...known,
+    ...latest,
     hops: [hopOf(1, { sent, received, last })],
   }));
   for (const [at, round] of rounds.entries()) history = withRound(history, rounds[at - 1], round);
@@ -126,7 +126,7 @@ test("a service's run is followed by another; r forgets, q ends with what there 
   let runs = 0;
   const verdict = { code: "no-loss", text: "So far.", lossAtLeast: 0, lossAtMost: 1 };
   const call: CallEndpoint = async (_, signal, onEvent) => {
-    onEvent("round", { ...known, verdict });
+    onEvent("round", { ...latest, verdict });
     runs++;
     if (runs === 1) return { json: JSON.stringify(example), error: null };
     const title = frame[0];

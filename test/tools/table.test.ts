@@ -180,31 +180,6 @@ describe("docs/api.md", () => {
 });
 
 describe("the README", () => {
-  test.each(rows)(
-    "has the parameters of %s, with the bounds and defaults that it names",
-    (_, tool) => {
-      const row = readme
-        .split("\n")
-        .find((line) => line.startsWith(`| \`${tool.endpoint.path}\` |`));
-      const [, cell = ""] = row?.split(" |") ?? [];
-      const written = cell.split(";").flatMap((part) => {
-        const [, name = "", rest = ""] = /^[ |]*`(\w+)`(?::(.*))?$/.exec(part.trim()) ?? [];
-        return name === "" ? [] : [[name, rest] as const];
-      });
-      const parameters = new Map(parametersOf(tool));
-      const queried = [...parameters].filter(([, parameter]) => parameter.in === "query");
-      expect(written.map(([name]) => name)).toEqual(queried.map(([name]) => name));
-      for (const [name, text] of written) {
-        const { values, words, fallback } = expectedOf(name, parameters.get(name) as Parameter);
-        const [range] = /\d+ to \d+/.exec(text) ?? [];
-        if (range !== undefined) expect(`${name} ${values}`).toStartWith(`${name} ${range}`);
-        expect(words).toEqual(expect.arrayContaining(quoted(text)));
-        const [, marked] = /default (\d+)|`(\w+)` \(default\)/.exec(text)?.filter(Boolean) ?? [];
-        if (marked !== undefined) expect([name, marked]).toEqual([name, ...fallback]);
-      }
-    },
-  );
-
   test.each(rows)("has the command %s with all its options", (name, tool) => {
     const row = readme.split("\n").find((line) => line.startsWith(`| \`sixscope ${name}`));
     const all = { ...Object.fromEntries(parametersOf(tool)), ...tool.settings };

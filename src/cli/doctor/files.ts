@@ -13,16 +13,15 @@ import {
 } from "../../server/certificate.ts";
 import { errorCode } from "../../util/errors.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
-import { type Finding, type Scene, trying } from "./finding.ts";
-import { shareWith } from "./repair.ts";
+import { type Finding, type Scene, shareWith, trying } from "./finding.ts";
 
 /** Finds files with secrets that every user can read. */
 export function checkSecrets({ config, files, service }: Scene): readonly Finding[] {
   const isOpen = (path: string) => existsSync(path) && everyUserMay("read", path);
-  const open = (path: string, what: string, group: string) => {
+  const open = (path: string, content: string, group: string) => {
     const { warning } = trying(`see who can read ${path}`);
     const advice = `${shareWith(group)}, and change the secret if others use this machine`;
-    return warning(`every user of this machine, and ${what}`, advice);
+    return warning(`every user of this machine, and ${content}`, advice);
   };
   const found = files.flatMap(({ path, variables }) => {
     const secret = Object.keys(variables).find((name) => isSecret(variables[name] ?? ""));
@@ -58,10 +57,10 @@ export function checkHidden({ config, service }: Scene): readonly Finding[] {
 
 const isHiding = (value: string) => value !== "no" && value !== "read-only";
 
-/** Checks certificate and key that systemd has yet to copy when the service starts, as root reads them. */
+/** Checks the certificate and key that systemd copies when the service starts, with root's rights. */
 export const checkOriginals = (scene: Scene) => checkPair(scene, true);
 
-/** Checks certificate and key as the service reads them. */
+/** Checks the certificate and key with the service's rights. */
 export const checkCopies = (scene: Scene) => checkPair(scene, false);
 
 /** The file that systemd copies to a path when the service starts, or the path itself. */
@@ -95,7 +94,7 @@ export function checkTls(files: CertificateFiles, nowMs: number, userName = ownN
       return problem(`the certificate ${reason}`, `check the clock; if it is right, ${renew}`);
     }
     if (everyUserMay("read", realpathSync(keyFile))) {
-      const advice = `${share}; if it was so for long, renew it with a new key`;
+      const advice = `${share}; if this has lasted, renew the certificate with a new key`;
       return warning("every user of this machine can read the key", advice);
     }
     const days = Math.floor((certificate.expiresMs - nowMs) / DAY_MS);

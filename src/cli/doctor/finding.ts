@@ -3,7 +3,6 @@ import type { Config } from "../../config/settings.ts";
 import type { Status } from "../../server/status.ts";
 import { type Command, formatCommand } from "../command.ts";
 import type { InstalledService } from "../installed.ts";
-import type { Setting } from "./repair.ts";
 
 /** The result of one check: an attempt, its outcome, and what to do; only a problem makes doctor fail. */
 export interface Finding {
@@ -13,26 +12,21 @@ export interface Finding {
   /** Null if there is nothing to do. */
   readonly advice: string | null;
   /**
-   * The command that does it as root; a word in capitals is for what only the operator knows. Null if no
-   * single plain command does.
+   * The command that does it as root, quoted for a shell; words in capitals are for what only the operator
+   * knows. Null if no plain command does it.
    */
-  readonly run: Command | null;
+  readonly run: string | null;
 }
 
-/** The part of a scene that is known even if the settings are not valid. */
-export interface Surroundings {
-  readonly config: Config | null;
+/** Everything that checks look at. */
+export interface Scene {
+  readonly config: Config;
   /** Null if none is installed. */
   readonly service: InstalledService | null;
   /** The answer of the running process; null if there is none. */
   readonly status: Status | null;
   readonly files: readonly EnvironmentFile[];
   readonly environment: NodeJS.ProcessEnv;
-}
-
-/** Everything that checks look at. */
-export interface Scene extends Surroundings {
-  readonly config: Config;
   /** The role that the settings are for; see `roleOf`. */
   readonly role: Status["role"];
   /** True if the running process has this role and these settings. */
@@ -45,7 +39,7 @@ export function trying(tried: string) {
   const finding =
     (state: Finding["state"]) =>
     (outcome: string, advice: string, run: Command | null = null): Finding => ({
-      ...{ state, tried, outcome, advice, run },
+      ...{ state, tried, outcome, advice, run: run && formatCommand(run) },
     });
   return {
     /** It is as it should be. */
@@ -62,5 +56,29 @@ export function trying(tried: string) {
 /** A finding as one line for people, which ends with the command. */
 export function formatFinding({ state, tried, outcome, advice, run }: Finding): string {
   const line = `${state.padEnd("problem".length)}  ${tried}: ${outcome}`;
-  return [line, advice ?? [], run === null ? [] : `run: ${formatCommand(run)}`].flat().join("; ");
+  return [line, advice ?? [], run === null ? [] : `run: ${run}`].flat().join("; ");
+}
+
+/** Applies settings. */
+export const RESTART: Command = ["systemctl", "restart", "sixscope"];
+
+/** The runtime reads the PEM file that it names at its start. */
+export const AUTHORITIES = "NODE_EXTRA_CA_CERTS";
+
+export const TRUST_ADVICE = `set ${AUTHORITIES} to a PEM file with the certificate's authority`;
+
+/** The name of a setting with the place where it is set, for a sentence that says to set it. */
+export type Setting = (name: string) => string;
+
+/** Names the file where a setting is, or else the last of the files. */
+export function settingIn(files: readonly EnvironmentFile[]): Setting {
+  return (name) => {
+    const file = files.findLast(({ lines }) => name in lines) ?? files.at(-1);
+    return file === undefined ? name : `${name} in ${file.path}, then restart the service`;
+  };
+}
+
+/** The advice for a file with a secret that only a group may read. */
+export function shareWith(group: string): string {
+  return `make its group ${group} and its mode 640`;
 }

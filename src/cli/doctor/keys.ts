@@ -5,47 +5,34 @@ import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "../../keys/
 import { everyUserMay } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
-import { listText, plural } from "../../util/text.ts";
 import { createConnection, type RunScript, script } from "../../valkey/connection.ts";
 import { readSharedKeys } from "../../valkey/keys.ts";
 import { GIVE_UP_MS } from "../../valkey/valkey.ts";
 import type { Command } from "../command.ts";
-import { keysInUse } from "../key-store.ts";
 import { invocation } from "../terminal.ts";
-import { type Finding, type Scene, trying } from "./finding.ts";
-import type { Setting } from "./repair.ts";
+import { type Finding, type Scene, type Setting, trying } from "./finding.ts";
 
-/** Names of keys that one line has at most. */
-const MAX_NAMES = 5;
+const ADD_KEY: Command = [...invocation().split(" "), "keys", "add", "NAME"];
 
 /** Checks the keys where the service has them. */
 export async function checkKeys({ config, setting }: Scene): Promise<readonly Finding[]> {
   const { valkey, keysFile } = config;
   if (valkey !== null) return await checkValkey(valkey, setting);
-  return [checkKeysFile(keysFile, await keysInUse(config))];
+  return [checkKeysFile(keysFile)];
 }
 
-/** Checks that the keys file can be read, has an active key, and has the keys that are in use. */
-export function checkKeysFile(path: string, used: readonly KeyRecord[] = []): Finding {
+/** Checks that the keys file can be read and has an active key. */
+export function checkKeysFile(path: string): Finding {
   const tried = `read the keys file ${path}`;
   const { problem, warning } = trying(tried);
-  const add = addCommand();
-  const inUse = used.filter(isActiveNow).map(({ name }) => JSON.stringify(name));
-  const named = `keys in use: ${listText(inUse.slice(0, MAX_NAMES))}`;
-  const atRisk = `a restart loses the ${plural(inUse.length, "key")} in use; a new key writes them again`;
   try {
     if (!existsSync(path)) {
-      return inUse.length > 0
-        ? problem(`it does not exist; ${named}`, atRisk, add)
-        : warning("it does not exist, so there are no keys", "create one", add);
+      return warning("it does not exist", "restore it from a backup, or create a key", ADD_KEY);
     }
     if (everyUserMay("write", realpathSync(path))) {
       const advice = `see which keys are in it: ${invocation()} keys list`;
-      return problem("every user of this machine can add keys to it", advice, [
-        "chmod",
-        "o-w",
-        path,
-      ]);
+      const run = ["chmod", "o-w", path];
+      return problem("every user of this machine can add keys to it", advice, run);
     }
     return activeKeys(tried, readKeyFile(path));
   } catch (error) {
@@ -54,13 +41,10 @@ export function checkKeysFile(path: string, used: readonly KeyRecord[] = []): Fi
     if (errorCode(error.cause) === "EACCES") {
       return problem(outcome, "give it to the service", ["chown", `${ownName()}:`, path]);
     }
-    return inUse.length > 0
-      ? problem(`${error.message}; ${named}`, `move it away; ${atRisk}`, [
-          "mv",
-          path,
-          `${path}.broken`,
-        ])
-      : problem(error.message, "restore it from a backup; until then no key is valid");
+    return problem(
+      error.message,
+      "restore it from a backup; after a restart, no key is valid without it",
+    );
   }
 }
 
@@ -103,12 +87,8 @@ async function checkValkey({ url, prefix }: ValkeyAddress, setting: Setting) {
 /** Counts the keys that are active. */
 function activeKeys(tried: string, keys: readonly KeyRecord[]): Finding {
   const { ok, warning } = trying(tried);
-  const active = keys.filter(isActiveNow).length;
+  const active = keys.filter((key) => isActive(key, Date.now())).length;
   return active === 0
-    ? warning("no key is active", "create one", addCommand())
+    ? warning("no key is active", "create one", ADD_KEY)
     : ok(`active keys: ${active}`);
 }
-
-const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
-
-const addCommand = (): Command => [...invocation().split(" "), "keys", "add", "NAME"];

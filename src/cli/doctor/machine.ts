@@ -1,17 +1,22 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { openIcmpIfAllowed } from "../../icmp/icmp.ts";
+
 import { cString, libc } from "../../platform/libc.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { listText } from "../../util/text.ts";
 import type { Command } from "../command.ts";
 import { rawSocketRemedy } from "../terminal.ts";
-import { type Finding, type Surroundings, trying } from "./finding.ts";
+import { type Finding, type Scene, trying } from "./finding.ts";
 
 /**
  * Checks that this process may open the raw socket that all probes but pings need. The service's user gets
  * the capability from systemd only, and a running process says what it has.
  */
-export function checkRights({ service, status, environment }: Surroundings): readonly Finding[] {
+export function checkRights({
+  service,
+  status,
+  environment,
+}: Pick<Scene, "service" | "status" | "environment">): readonly Finding[] {
   if (status !== null || (service !== null && process.geteuid?.() !== 0)) return [];
   const { ok, problem, warning } = trying("open a raw ICMPv6 socket");
   const icmp = openIcmpIfAllowed();
@@ -26,14 +31,12 @@ export function checkRights({ service, status, environment }: Surroundings): rea
 }
 
 /** Checks the executable, and what the machine gives to every program. */
-export function checkMachine({ config, files }: Surroundings): readonly Finding[] {
-  const paths = files.map(({ path }) => path).concat(config?.keysFile ?? []);
-  const times = paths.filter((path) => existsSync(path)).map((path) => statSync(path).mtimeMs);
+export function checkMachine(): readonly Finding[] {
   return [
     ...(Bun.isStandaloneExecutable ? [checkExecutable(process.execPath)] : []),
     checkAddress(),
     checkDefaultRoute(),
-    checkClock(Math.max(0, ...times)),
+    checkClock(),
   ];
 }
 
@@ -115,32 +118,19 @@ export function checkDefaultRoute(routes = defaultRoutes()): Finding {
 const SET_CLOCK: Command = ["timedatectl", "set-ntp", "true"];
 
 /**
- * Checks that a time service keeps the clock right, and that it is not behind what files say.
+ * Checks that a time service keeps the clock right.
  *
- * @param latestMs a time that has passed: the newest of the service's files
  * @param errorUs how far off the clock is at most, as far as the kernel knows
  * @param isGuest true if the clock is that of a host
  */
 export function checkClock(
-  latestMs: number,
-  nowMs: number = Date.now(),
   errorUs: number = clockErrorUs(),
   isGuest: boolean = isAnyOf([...CONTAINER_MARKS, "/run/systemd/container"]),
 ): Finding {
   /** The kernel counts up to this error while nothing sets the clock; linux/timex.h, NTP_PHASE_LIMIT. */
   const UNKNOWN_US = 16_000_000;
-  const now = new Date(nowMs).toISOString();
-  const { ok, problem, warning } = trying(`see whether the clock (${now}) is right`);
+  const { ok, warning } = trying(`see whether the clock (${new Date().toISOString()}) is right`);
   const depends = "certificates and the expiry of keys depend on it";
-  if (nowMs < latestMs) {
-    const then = new Date(latestMs).toISOString();
-    const advice = `set it to the time in UTC; ${depends}`;
-    return problem(`it is behind: a file was written at ${then}`, advice, [
-      "date",
-      "--utc",
-      "--set=TIME",
-    ]);
-  }
   if (errorUs < UNKNOWN_US) return ok("a time service sets it");
   return isGuest
     ? warning("no time service sets it", `start one on the host of this container; ${depends}`)

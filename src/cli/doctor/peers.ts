@@ -4,13 +4,20 @@ import { createDnsClient } from "../../dns/client.ts";
 import { askTranslators } from "../../dns/dns64.ts";
 import { certificateFault } from "../../dns/message/codes.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
-import { connectToNats, type NatsSettings } from "../../locations/link.ts";
+import { connectToNats } from "../../locations/link.ts";
 import { SUBJECTS } from "../../locations/protocol.ts";
 import { ownName } from "../../platform/users.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
 import { listText } from "../../util/text.ts";
-import { type Finding, type Scene, trying } from "./finding.ts";
-import { AUTHORITIES, type Setting, shareWith, TRUST_ADVICE } from "./repair.ts";
+import {
+  AUTHORITIES,
+  type Finding,
+  type Scene,
+  type Setting,
+  shareWith,
+  TRUST_ADVICE,
+  trying,
+} from "./finding.ts";
 
 /** A nearby resolver answers well within this time. */
 const RESOLVER_TIMEOUT_MS = 2000;
@@ -83,13 +90,10 @@ async function checkResolver(
 /** Checks that NATS can be reached and lets this place do its part. */
 export async function checkNats({ config, setting }: Scene): Promise<readonly Finding[]> {
   const { nats, location } = config;
-  return nats === null ? [] : [await checkConnection(nats, location, setting)];
-}
-
-async function checkConnection(settings: NatsSettings, location: string | null, setting: Setting) {
-  const { ok, problem } = trying(`connect to NATS at ${settings.servers.join(", ")}`);
+  if (nats === null) return [];
+  const { ok, problem } = trying(`connect to NATS at ${nats.servers.join(", ")}`);
   try {
-    const { connection, service } = await connectToNats(settings);
+    const { connection, service } = await connectToNats(nats);
     const subjects =
       location === null
         ? [SUBJECTS.here("*", "*"), SUBJECTS.inbox(service, "*")]
@@ -101,23 +105,19 @@ async function checkConnection(settings: NatsSettings, location: string | null, 
     for (const subject of subjects) connection.subscribe(subject, { callback });
     await connection.flush();
     await connection.close();
-    return refusal === null
-      ? ok(`it lets us subscribe to ${listText(subjects)}`)
-      : problem(
-          reasonOf(refusal),
-          `allow it in the configuration of the NATS server${location === null ? "" : `, or name the place that it allows: set ${setting("SIXSCOPE_LOCATION")}`}`,
-        );
+    if (refusal === null) return [ok(`it lets us subscribe to ${listText(subjects)}`)];
+    const other = `, or name the place that it allows: set ${setting("SIXSCOPE_LOCATION")}`;
+    const allow = `allow it in the configuration of the NATS server${location === null ? "" : other}`;
+    return [problem(reasonOf(refusal), allow)];
   } catch (error) {
     const reason = reasonOf(error);
     const until = "until then, only this place can measure";
-    const { credsFile } = settings;
-    if (errorCode(error) === "EACCES" && credsFile !== null) {
-      return problem(reason, `let the service read it: ${shareWith(ownName())}; ${until}`);
-    }
-    if (/certificate/i.test(reason)) {
-      return problem(reason, `${TRUST_ADVICE}: set ${setting(AUTHORITIES)}; ${until}`);
-    }
-    const remedy = "check SIXSCOPE_NATS_URL and SIXSCOPE_NATS_CREDS, and the server's log";
-    return problem(reason, `${remedy}; ${until}`);
+    const remedy =
+      errorCode(error) === "EACCES" && nats.credsFile !== null
+        ? `let the service read it: ${shareWith(ownName())}`
+        : /certificate/i.test(reason)
+          ? `${TRUST_ADVICE}: set ${setting(AUTHORITIES)}`
+          : "check SIXSCOPE_NATS_URL and SIXSCOPE_NATS_CREDS, and the server's log";
+    return [problem(reason, `${remedy}; ${until}`)];
   }
 }

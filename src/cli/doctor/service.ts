@@ -4,8 +4,7 @@ import { listenProblem } from "../../server/server.ts";
 import { printable } from "../../util/text.ts";
 import type { Command } from "../command.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
-import { type Finding, type Scene, type Surroundings, trying } from "./finding.ts";
-import { RESTART } from "./repair.ts";
+import { type Finding, RESTART, type Scene, trying } from "./finding.ts";
 
 /** How the service gets its capabilities back. */
 const GRANT =
@@ -15,7 +14,7 @@ const GRANT =
 export const ASK_AS_ROOT: Command = ["sudo", "sixscope", "doctor"];
 
 /** Checks that the installed service has its user and its capability, and runs. */
-export function checkUnit({ service }: Surroundings): readonly Finding[] {
+export function checkUnit({ service }: Pick<Scene, "service">): readonly Finding[] {
   if (service === null) return [];
   const { user, userName, unit } = service;
   const named = trying(`find the service's user ${userName}`);

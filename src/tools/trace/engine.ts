@@ -2,6 +2,7 @@ import type { Ipv6Address } from "../../addr/ipv6.ts";
 import { type Prober, SILENCE_MS } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import type { NoResult, RunOptions, RunRequest } from "../engine.ts";
+import { createSharing } from "../sharing.ts";
 import {
   describeHop,
   describeTrace,
@@ -57,20 +58,37 @@ const newMemory = () => ({
   /** When a trace last had a repeated request answered, by hop. */
   repeatAnsweredMs: [] as number[],
   sightings: createSightings(),
+  share: createSharing<TraceHop, TraceOutcome>({ kind: "aborted" }),
 });
 
+/** Finds the routers on the path to a target; callers who ask for the same trace at the same time share it. */
+export function traceroute(
+  prober: Prober,
+  request: TraceRequest,
+  { signal, onHop }: TraceOptions = {},
+): Promise<TraceOutcome> {
+  const { share } = memories.getOrInsertComputed(prober, newMemory);
+  return share(
+    JSON.stringify(request),
+    (runSignal, onRow) => trace(prober, request, runSignal, onRow),
+    signal,
+    onHop,
+  );
+}
+
 /**
- * Finds the routers on the path to a target. All hops are asked nearly at once, and silent ones again.
+ * Traces the path to a target. All hops are asked nearly at once, and silent ones again.
  *
  * Routers rate-limit their errors to one address, so when many traces run at once, most are not answered at
  * first. The traces learn from each other: when a repeated request is answered, the others at the same
  * distance keep asking. What a trace has seen of hops that limit their answers, it tells those that go to the
  * same network.
  */
-export async function traceroute(
+async function trace(
   prober: Prober,
   request: TraceRequest,
-  { signal: callersSignal, onHop }: TraceOptions = {},
+  callersSignal: AbortSignal,
+  onHop: (hop: TraceHop) => void,
 ): Promise<TraceOutcome> {
   const { clock } = prober;
   const { repeatAnsweredMs, sightings } = memories.getOrInsertComputed(prober, newMemory);
@@ -110,7 +128,7 @@ export async function traceroute(
         if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
         seen.note(hop.hop, response, tries > 1);
       } else ending.push(answering);
-      onHop?.(describeHop(hop.hop, hop.responses, route.source, target));
+      onHop(describeHop(hop.hop, hop.responses, route.source, target));
       wake();
     };
     const probe = { target, scopeId, ...route, probedPort, hopLimit: hop.hop, timeoutMs, signal };

@@ -1,0 +1,62 @@
+/** A run that one caller or several wait for. */
+interface SharedRun<Row, Outcome> {
+  readonly outcome: Promise<Outcome>;
+  readonly controller: AbortController;
+  /** Rows reported so far, for callers that join later. */
+  readonly rows: Row[];
+  /** One for each caller. */
+  readonly listeners: Set<(row: Row) => void>;
+}
+
+/**
+ * Makes the function by which callers who ask for the same run while it is under way share it, so that many who
+ * look at one target cost it no more than one does.
+ *
+ * The run's signal aborts when the last caller has the outcome or has gone. A caller whose signal aborts gets
+ * `aborted`.
+ */
+export function createSharing<Row, Outcome>(aborted: Outcome) {
+  const running = new Map<string, SharedRun<Row, Outcome>>();
+
+  return async (
+    key: string,
+    start: (signal: AbortSignal, onRow: (row: Row) => void) => Promise<Outcome>,
+    signal?: AbortSignal,
+    onRow: (row: Row) => void = () => {},
+  ): Promise<Outcome> => {
+    if (signal?.aborted) return aborted;
+    const begin = (): SharedRun<Row, Outcome> => {
+      const controller = new AbortController();
+      const rows: Row[] = [];
+      const listeners = new Set<(row: Row) => void>();
+      const tell = (row: Row) => {
+        rows.push(row);
+        for (const listener of listeners) listener(row);
+      };
+      const outcome = start(controller.signal, tell).finally(() => forget(run));
+      const run = { outcome, controller, rows, listeners };
+      running.set(key, run);
+      return run;
+    };
+    const forget = (run: SharedRun<Row, Outcome>) => {
+      if (running.get(key) === run) running.delete(key);
+    };
+    const run = running.get(key) ?? begin();
+    const { promise: gone, resolve } = Promise.withResolvers<Outcome>();
+    const leave = () => resolve(aborted);
+    const listener = (row: Row) => onRow(row);
+    signal?.addEventListener("abort", leave);
+    run.rows.forEach(listener);
+    run.listeners.add(listener);
+    try {
+      return await Promise.race([run.outcome, gone]);
+    } finally {
+      signal?.removeEventListener("abort", leave);
+      run.listeners.delete(listener);
+      if (run.listeners.size === 0) {
+        forget(run);
+        run.controller.abort();
+      }
+    }
+  };
+}

@@ -1,0 +1,31 @@
+/** The broken name that the README shows, and what a check prints of it. */
+import { inTerminal, screenOf } from "../../lab/terminal.ts";
+import { pageUrl } from "../../page/stage.ts";
+import { startStage } from "./stage.ts";
+
+const reset = (ip: string) => `ip6 daddr ${ip} tcp dport 443 reject with tcp reset`;
+
+/** A site with an IPv6 address whose server accepts connections to port 443 over IPv4 alone. */
+const SITES = { www: { rules: (ip: string) => ({ 4: [reset(ip)] }) } };
+
+/** Starts the laboratory with this site. */
+export async function startBrokenSite() {
+  const stage = await startStage(SITES);
+  const service = await stage.service("well");
+  const url = pageUrl(service);
+  const name = stage.nameOf("www");
+  return {
+    url,
+    name,
+    key: service.key,
+    /** The lines that `sixscope check` shows in a terminal. */
+    async check(): Promise<string> {
+      const asked = `SIXSCOPE_SERVER=${url} SIXSCOPE_KEY=${service.key}`;
+      const command = `${asked} ${process.execPath} src/main.ts check ${name} || [ $? = 1 ]`;
+      return screenOf(await inTerminal(command))
+        .join("\n")
+        .trimEnd();
+    },
+    [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),
+  };
+}
