@@ -10,7 +10,7 @@ import { FLAG } from "../../src/dns/message/message.ts";
 import { DnsFormatError } from "../../src/dns/message/name.ts";
 import type { RecordType } from "../../src/dns/message/record.ts";
 import { parseIpv6 } from "../addr/parse.ts";
-import { FakeClock, settle } from "./fake-clock.ts";
+import { FakeClock, settle } from "../util/fake-clock.ts";
 import { type Arrival, type Behaviour, FakeNetwork } from "./fake-network.ts";
 import {
   aaaa,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { learnTranslators, translationOf } from "../../src/dns/dns64.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../util/fake-clock.ts";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;

@@ -6,7 +6,7 @@ import type {
   Sockets,
   Transport,
 } from "../../src/dns/transport/transport.ts";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../util/fake-clock.ts";
 import { askedName } from "./messages.ts";
 
 /** The behaviour of a fake server: it returns the response to a query, or null for silence. */

@@ -3,7 +3,7 @@ import { createDnsClient } from "../../src/dns/client.ts";
 import { FLAG } from "../../src/dns/message/message.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
 import { frameMessage } from "../../src/dns/transport/stream.ts";
-import { FakeClock, settle } from "./fake-clock.ts";
+import { FakeClock, settle } from "../util/fake-clock.ts";
 import { CountedSockets } from "./fake-network.ts";
 import { type HostileServer, type Manners, startHostileServer } from "./hostile-server.ts";
 import {

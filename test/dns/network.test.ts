@@ -18,7 +18,7 @@ import { type DnsServer, tryParseDnsServer } from "../../src/dns/server.ts";
 import { frameMessage } from "../../src/dns/transport/stream.ts";
 import { FIRST_PORT } from "../../src/dns/transport/udp.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../util/fake-clock.ts";
 import { CountedSockets } from "./fake-network.ts";
 import {
   type Datagram,

@@ -7,7 +7,7 @@ import {
 import { createDnsClient } from "../../src/dns/client.ts";
 import type { DnsSocket, Sockets } from "../../src/dns/transport/transport.ts";
 import { randomFrom } from "../lab/simulation.ts";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../util/fake-clock.ts";
 import { aaaa, askedName, replyTo } from "./messages.ts";
 
 /* Servers behind slow and lossy paths that are out for a while: whoever asks again finds them. */

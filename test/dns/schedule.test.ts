@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
-import { FakeClock, settle } from "./fake-clock.ts";
+import { FakeClock, settle } from "../util/fake-clock.ts";
 import { FakeNetwork } from "./fake-network.ts";
 import { aaaa, replyTo } from "./messages.ts";
 

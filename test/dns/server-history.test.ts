@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../util/fake-clock.ts";
 import { type Behaviour, FakeNetwork } from "./fake-network.ts";
 import { aaaa, askedName, replyTo } from "./messages.ts";
 

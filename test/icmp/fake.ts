@@ -1,4 +1,4 @@
-/** A network without time and without a kernel: a virtual clock, and a socket that answers by a function. */
+/** A network without a kernel: a socket that answers by a function, on a fake clock. */
 import { type Ipv6Address, ipv6ToBytes } from "../../src/addr/ipv6.ts";
 import type {
   IcmpSocket,
@@ -6,86 +6,8 @@ import type {
   ReceivedPacket,
   Route,
 } from "../../src/icmp/socket/socket.ts";
-import type { Clock } from "../../src/util/clock.ts";
 import { parseIpv6 } from "../addr/parse.ts";
-
-interface Timer {
-  readonly isEvent: boolean;
-  readonly atMs: number;
-  readonly order: number;
-  readonly action: () => void;
-}
-
-/** A clock that only `run` moves, from timer to timer. */
-export class VirtualClock implements Clock {
-  #nowMs = 1_000;
-  #timers = new Set<Timer>();
-  #count = 0;
-
-  nowMs(): number {
-    return this.#nowMs;
-  }
-
-  /** Timers of the program that have neither fired nor been cancelled. */
-  get pending(): number {
-    return [...this.#timers].filter(({ isEvent }) => !isEvent).length;
-  }
-
-  after(delayMs: number, action: () => void): () => void {
-    if (Number.isNaN(delayMs)) throw new RangeError("a timer without a time");
-    // A delay of less than this would be lost in rounding.
-    const leastMs = delayMs === 0 ? 0 : 1e-6;
-    return this.#add(this.#nowMs + Math.max(leastMs, delayMs), action, false);
-  }
-
-  /** Something happens without the program, such as the arrival of a packet. */
-  event(atMs: number, action: () => void): void {
-    this.#add(atMs, action, true);
-  }
-
-  #add(atMs: number, action: () => void, isEvent: boolean): () => void {
-    const timer = { atMs, order: this.#count++, action, isEvent };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
-  }
-
-  /** The event loop does nothing for so long; timers that were due fire afterwards. */
-  block(ms: number): void {
-    this.#nowMs += ms;
-  }
-
-  /** Fires the next timer. */
-  fire(): void {
-    let next: Timer | undefined;
-    for (const timer of this.#timers) {
-      const isEarlier = next === undefined || timer.atMs < next.atMs;
-      if (isEarlier || (timer.atMs === next?.atMs && timer.order < next.order)) next = timer;
-    }
-    if (next === undefined) throw new Error("nothing will ever happen");
-    this.#timers.delete(next);
-    this.#nowMs = Math.max(this.#nowMs, next.atMs);
-    next.action();
-  }
-
-  /** Lets time pass until the promise is settled. */
-  async run<T>(promise: Promise<T>): Promise<T> {
-    let settled = false;
-    const settle = () => {
-      settled = true;
-    };
-    promise.then(settle, settle);
-    for (;;) {
-      for (let turn = 0; turn < 20; turn++) await null;
-      if (settled) return promise;
-      this.fire();
-    }
-  }
-
-  /** Lets so much time pass. */
-  async pass(ms: number): Promise<void> {
-    await this.run(new Promise<void>((resolve) => this.after(ms, resolve)));
-  }
-}
+import { FakeClock } from "../util/fake-clock.ts";
 
 /** A packet that the network returns, `delayMs` after the request. */
 export interface FakeResponse {
@@ -107,7 +29,7 @@ export const ROUTER = parseIpv6("2001:db8:0:1::1");
 /** A socket on a simulated network; `sent` keeps all that went out. */
 export class FakeSocket implements IcmpSocket {
   readonly sent: (OutgoingPacket & { readonly atMs: number })[] = [];
-  readonly #clock: VirtualClock;
+  readonly #clock: FakeClock;
   readonly #network: Network;
   #arriving: (Omit<ReceivedPacket, "readMs"> & { readonly readableMs: number })[] = [];
   /** Those that the socket passes, the newest first. */
@@ -119,7 +41,7 @@ export class FakeSocket implements IcmpSocket {
   losesSignal = () => false;
   #onArrival = () => {};
 
-  constructor(clock: VirtualClock, network: Network) {
+  constructor(clock: FakeClock, network: Network) {
     this.#clock = clock;
     this.#network = network;
   }
@@ -183,7 +105,7 @@ export class FakeSocket implements IcmpSocket {
 
 /** A clock, a socket on a simulated network, and what gives both to a prober or an engine. */
 export function simulate(network: Network) {
-  const clock = new VirtualClock();
+  const clock = new FakeClock();
   const socket = new FakeSocket(clock, network);
   return { clock, socket, options: { openSocket: socket.open, clock, random: countingRandom() } };
 }

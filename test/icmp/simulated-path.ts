@@ -1,7 +1,8 @@
 /** A path without packets: what becomes of each size on it, at each time. */
 import type { Fate, Line } from "../../src/tools/mtu/size-search.ts";
 import { ECHO, UDP } from "../../src/tools/mtu/size-search.ts";
-import type { VirtualClock } from "./fake.ts";
+
+import type { FakeClock } from "../util/fake-clock.ts";
 
 /** The router before a link. */
 export interface SimulatedRouter {
@@ -37,7 +38,7 @@ export interface SimulatedPath {
 }
 
 /** Sends packets over a path, and counts them. */
-export function simulate(path: SimulatedPath, clock: VirtualClock, random: () => number) {
+export function simulate(path: SimulatedPath, clock: FakeClock, random: () => number) {
   const startMs = clock.nowMs();
   const sent: { readonly line: Line; readonly bytes: number }[] = [];
   const buckets = new Map<string, { tokens: number; atMs: number }>();

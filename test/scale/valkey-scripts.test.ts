@@ -8,9 +8,9 @@ import { createLog } from "../../src/util/log.ts";
 import { type Client, createConnection } from "../../src/valkey/connection.ts";
 import { createSharedLimiter } from "../../src/valkey/limiter.ts";
 import { createValkey } from "../../src/valkey/valkey.ts";
-import { VirtualClock } from "../icmp/fake.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
+import { FakeClock } from "../util/fake-clock.ts";
 
 const missing = labMissing ?? valkeyMissing;
 const scaleTest = testWith(missing);
@@ -235,7 +235,7 @@ describe("what answers otherwise than Valkey", () => {
           [0, 2, ""],
         ];
     const send = (async () => (replies.length > 0 ? replies.shift() : reply)) as Client["send"];
-    const clock = new VirtualClock();
+    const clock = new FakeClock();
     const connect = () => createConnection("", clock, { send, close() {} });
     const valkey = createValkey({ url: "valkey://[::1]", prefix: "" }, LOG, clock, connect);
     await valkey.start(async () => {});
@@ -291,7 +291,7 @@ describe("values in Valkey that sixscope did not write", () => {
 });
 
 test("instances that Valkey has forgotten count until they had the time to say that they are there", async () => {
-  const clock = new VirtualClock();
+  const clock = new FakeClock();
   const replies: (readonly [number, number, string] | null)[] = [];
   const counts = (...instances: number[]) =>
     replies.push(...instances.map((count) => [0, count, ""] as const));
@@ -342,7 +342,7 @@ const settle = async () => {
 describe("a Valkey that does not answer in time", () => {
   /** A Valkey of three instances, whose answers come after `delayMs.value` milliseconds. */
   const opened = async () => {
-    const clock = new VirtualClock();
+    const clock = new FakeClock();
     const delayMs = { value: 0 };
     const sent: string[] = [];
     let used = 0;

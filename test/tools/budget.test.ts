@@ -13,11 +13,12 @@ import {
 } from "../../src/tools/budget.ts";
 import { ENOUGH } from "../../src/tools/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
-import { VirtualClock } from "../icmp/fake.ts";
+
+import { FakeClock } from "../util/fake-clock.ts";
 
 const address = (number: number) => parseIpv6(`2001:db8::${number.toString(16)}`);
 
-function open(client = "one", clock = new VirtualClock(), time = createWorkTime()) {
+function open(client = "one", clock = new FakeClock(), time = createWorkTime()) {
   return { budget: createBudget(client, clock, time), clock, time };
 }
 

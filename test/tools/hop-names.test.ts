@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { type SocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import type { DnsClient, QueryOptions } from "../../src/dns/client.ts";
 import { hopNames, LATE } from "../../src/tools/hop-names.ts";
-import { VirtualClock } from "../icmp/fake.ts";
+
+import { FakeClock } from "../util/fake-clock.ts";
 
 const GLOBAL = "[2606:4700:4700::1111]:53";
 const LOCAL = "127.0.0.1:53";
@@ -20,7 +21,7 @@ function start(
   host = "host",
   rootMs: number | null = answerMs,
 ) {
-  const clock = new VirtualClock();
+  const clock = new FakeClock();
   const asked: string[] = [];
   const aborted: string[] = [];
   const client = {
@@ -66,7 +67,7 @@ test("each hop is asked for once, and its name is there", async () => {
 test("names are waited for until so long after the last answer, and then given up", async () => {
   const { clock, aborted, names, startMs } = start([GLOBAL], null);
   names.ask(FIRST);
-  await clock.pass(100);
+  await clock.advance(100);
   names.ask(SECOND);
   const known = await clock.run(names.known());
   expect(clock.nowMs() - startMs).toBeCloseTo(350, 3);
@@ -93,7 +94,7 @@ test.each([
 test("a name that comes after all were given up changes nothing", async () => {
   const { promise: late, resolve } = Promise.withResolvers<unknown>();
   const client = { query: async () => late } as unknown as DnsClient;
-  const clock = new VirtualClock();
+  const clock = new FakeClock();
   let told = 0;
   const onName = () => void told++;
   const names = hopNames(
@@ -106,14 +107,14 @@ test("a name that comes after all were given up changes nothing", async () => {
   names.ask(FIRST);
   const known = await clock.run(names.known());
   resolve({ kind: "answer", records: [{ type: "PTR", value: "late.example." }] });
-  await clock.pass(1);
+  await clock.advance(1);
   expect([told, ...known.values()]).toEqual([0, LATE]);
 });
 
 test("a trace that goes on for longer does not wait for names", async () => {
   const { clock, names, startMs } = start([GLOBAL], null);
   names.ask(FIRST);
-  await clock.pass(2000);
+  await clock.advance(2000);
   await clock.run(names.known());
   expect(clock.nowMs() - startMs).toBeCloseTo(2000, 3);
 });
@@ -129,7 +130,7 @@ test("a caller that goes away ends the wait", async () => {
 test("hops without a name wait for their turn in a share of the resolver's questions", async () => {
   const { clock, asked, names } = start([GLOBAL], 5);
   for (let index = 0; index < 100; index++) names.ask(`2a00:1450::${index.toString(16)}`);
-  await clock.pass(1);
+  await clock.advance(1);
   expect(asked).toHaveLength(64);
   const known = await clock.run(names.known());
   expect([...known.values()].filter((name) => name !== null)).toHaveLength(100);
@@ -151,7 +152,7 @@ test("as many names as a run may ask for are asked for, whatever answers", async
   const { clock, asked, names } = start([GLOBAL], 5);
   for (let number = 1; number <= 2000; number++) {
     names.ask(`2a00:1450::${(number % 1500).toString(16)}`);
-    if (number % 50 === 0) await clock.pass(10);
+    if (number % 50 === 0) await clock.advance(10);
   }
   expect((await clock.run(names.known())).size).toBe(256);
   expect(asked).toHaveLength(256);

@@ -75,7 +75,7 @@ describe("a run that meets its budget", () => {
       expect(clock.nowMs() - startMs).toBeLessThan(5000);
       expect(engine.outstanding()).toBe(0);
       const sent = socket.sent.length;
-      await clock.pass(3000);
+      await clock.advance(3000);
       expect(socket.sent).toHaveLength(sent);
     },
   );
@@ -96,7 +96,7 @@ describe("a run that meets its budget", () => {
     const { budget, end } = budgetOf(1000);
     const request = { ...REQUEST, rounds: 50, intervalMs: 200, paths: 16 };
     const outcome = engine[tool](request, { budget });
-    await clock.pass(250);
+    await clock.advance(250);
     end();
     const { length } = socket.sent;
     expect(await clock.run<object>(outcome)).toMatchObject({ kind: "done", reached: true });
@@ -112,7 +112,7 @@ describe("a run that meets its budget", () => {
       const caller = new AbortController();
       const request = { ...REQUEST, rounds: 50, intervalMs: 200, paths: 16 };
       const outcome = engine[tool](request, { budget, signal: caller.signal });
-      await clock.pass(150);
+      await clock.advance(150);
       caller.abort();
       expect(await clock.run<object>(outcome)).toEqual({ kind: "aborted" });
       expect(engine.outstanding()).toBe(0);

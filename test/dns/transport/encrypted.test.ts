@@ -24,7 +24,7 @@ import { makeCertificate } from "../../lab/certificate.ts";
 import { type KnotServer, startKnot } from "../../lab/dns-server.ts";
 import { programMissing, testWith } from "../../lab/lab.ts";
 import { startUnbound, type Unbound } from "../../lab/unbound.ts";
-import { FakeClock } from "../fake-clock.ts";
+import { FakeClock } from "../../util/fake-clock.ts";
 import { aaaa, askedName, replyTo } from "../messages.ts";
 
 const noCertificate = programMissing("openssl");

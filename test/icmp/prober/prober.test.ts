@@ -221,7 +221,7 @@ describe("which packet answers a probe", () => {
     const { clock, prober, probe, answers, deliver, first } = start();
     void probe();
     deliver(message(first()), from);
-    await clock.pass(1);
+    await clock.advance(1);
     expect(answers).toHaveLength(count);
     expect(prober.counters[counter]).toBe(1);
     expect(prober.outstanding).toBe(1 - count);
@@ -237,7 +237,7 @@ describe("which packet answers a probe", () => {
       const { clock, probe, answers, deliver, first } = start();
       void probe({ target, scopeId: 3 });
       deliver(echoReply(first()), target, from);
-      await clock.pass(1);
+      await clock.advance(1);
       expect(answers).toEqual([expect.objectContaining({ scopeId: from, isOtherSource: isOther })]);
     },
   );
@@ -247,7 +247,7 @@ describe("which packet answers a probe", () => {
     void probe({ flowLabel: 0 });
     deliver(icmpError(first(), 3, 0, { quoteBytes: 48 }), ROUTER);
     deliver(translatedError(first()), ROUTER);
-    await clock.pass(1);
+    await clock.advance(1);
     expect([answers.length, prober.counters.forged]).toEqual([0, 2]);
   });
 });
@@ -259,7 +259,7 @@ describe("when a response comes", () => {
     deliver(echoReply(first()));
     deliver(echoReply(first()));
     deliver(icmpError(first(), 1, 4));
-    await clock.pass(1);
+    await clock.advance(1);
     expect(answers.map(({ kind }) => kind)).toEqual(["reply"]);
     expect(responses.map(({ kind }) => kind)).toEqual(["reply", "reply", "error"]);
     expect(prober.counters).toMatchObject({ answered: 1, duplicate: 2 });
@@ -269,7 +269,7 @@ describe("when a response comes", () => {
     const { clock, prober, probe, answers, deliver, first } = start();
     void probe();
     deliver(icmpError(first(), 3, 1));
-    await clock.pass(1);
+    await clock.advance(1);
     expect([answers.length, prober.outstanding]).toEqual([0, 1]);
     expect(prober.counters.inconclusive).toBe(1);
   });
@@ -282,7 +282,7 @@ describe("when a response comes", () => {
     void probe();
     clock.block(ms);
     deliver(echoReply(first()));
-    await clock.pass(1);
+    await clock.advance(1);
     expect(answers.map((answer) => answer.kind)).toEqual([kind]);
     expect(responses).toMatchObject([{ kind: "reply" }]);
     expect([prober.counters[counter], prober.outstanding]).toEqual([1, 0]);
@@ -304,7 +304,7 @@ describe("when a response comes", () => {
     void probe();
     caller.abort();
     deliver(echoReply(first()));
-    await clock.pass(1);
+    await clock.advance(1);
     expect(answers).toEqual([{ kind: "aborted" }]);
     expect(responses).toEqual([]);
     expect(prober.counters).toMatchObject({ answered: 0, late: 1 });
@@ -316,7 +316,7 @@ describe("when a response comes", () => {
     const order: number[] = [];
     for (const seq of [1, 2, 3]) void probe().then(() => order.push(seq));
     for (const index of [2, 0, 1]) deliver(echoReply(socket.sent[index] as OutgoingPacket));
-    await clock.pass(1);
+    await clock.advance(1);
     expect(order).toEqual([3, 1, 2]);
   });
 
@@ -460,7 +460,7 @@ describe("what goes out", () => {
     const send = async (...sequences: [number, number][]) => {
       tried.splice(0, Infinity, ...sequences);
       void probe();
-      await clock.pass(0);
+      await clock.advance(0);
       const sent = socket.sent.pop();
       return sent && keyOf(sent) % 2 ** 16;
     };
@@ -506,7 +506,7 @@ describe("the tag", () => {
     expect(socket.tags).toEqual([tagOf(after), tagOf(before)] as number[]);
     deliver(echoReply(before));
     deliver(icmpError(after, 3, 0, { quoteBytes: 48 }), ROUTER);
-    await clock.pass(1);
+    await clock.advance(1);
     expect(answers.map(({ kind }) => kind)).toEqual(["reply", "error"]);
     expect(prober.counters).toMatchObject({ answered: 2, unknown: 0, forged: 0 });
   });
@@ -545,14 +545,14 @@ describe("the bound for a /64", () => {
       }
     };
     send(400);
-    await clock.pass(500);
+    await clock.advance(500);
     send(PROBES_PER_SECOND);
     expect(socket.sent).toHaveLength(PROBES_PER_SECOND);
     void probe({ target: elsewhere });
     expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1);
-    await clock.pass(500 - RETRY_MS);
+    await clock.advance(500 - RETRY_MS);
     expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1);
-    await clock.pass(2 * RETRY_MS);
+    await clock.advance(2 * RETRY_MS);
     expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1 + 400);
     caller.abort();
   });
@@ -574,7 +574,7 @@ describe("the bound for a /64", () => {
     const { clock, socket, probe, caller, deliver, first } = start();
     for (let sent = 0; sent <= MAX_WAITING; sent++) void probe({ target: NEIGHBOUR });
     deliver(message(first()), from);
-    await clock.pass(2 * RETRY_MS);
+    await clock.advance(2 * RETRY_MS);
     expect(socket.sent).toHaveLength(MAX_WAITING + more);
     caller.abort();
   });
@@ -586,7 +586,7 @@ describe("the bound for a /64", () => {
     const { clock, socket, probe, caller, deliver, first } = start();
     void probe({ target: NEIGHBOUR });
     deliver(echoReply(first()), NEIGHBOUR);
-    await clock.pass(afterMs);
+    await clock.advance(afterMs);
     for (let sent = 0; sent < 2 * MAX_WAITING; sent++) void probe({ target: NEIGHBOUR });
     expect(socket.sent).toHaveLength(1 + count);
     caller.abort();
@@ -595,9 +595,9 @@ describe("the bound for a /64", () => {
   test("frees the probes to a neighbour when the kernel has given it up", async () => {
     const { clock, socket, probe, caller } = start();
     for (let sent = 0; sent <= MAX_WAITING; sent++) void probe({ target: NEIGHBOUR });
-    await clock.pass(NEIGHBOUR_MS - 100);
+    await clock.advance(NEIGHBOUR_MS - 100);
     expect(socket.sent).toHaveLength(MAX_WAITING);
-    await clock.pass(300);
+    await clock.advance(300);
     expect(socket.sent).toHaveLength(MAX_WAITING + 1);
     caller.abort();
   });

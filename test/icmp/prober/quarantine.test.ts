@@ -34,7 +34,7 @@ function start() {
     }
     socket.sent.length = 0;
     // Some are tried again, because their sequence is in use.
-    await clock.pass(2 * REQUEST.timeoutMs + 2);
+    await clock.advance(2 * REQUEST.timeoutMs + 2);
   };
   const sweep = () => jest.advanceTimersByTime(SWEEP_MS);
   return { clock, socket, prober, silent, sweep };
@@ -121,7 +121,7 @@ describe("a run that is over calls back no more", () => {
     };
     probe("ended", ended.signal);
     probe("going on");
-    await clock.pass(REQUEST.timeoutMs + 2);
+    await clock.advance(REQUEST.timeoutMs + 2);
     ended.abort();
     for (const packet of socket.sent) {
       const receivedMs = clock.nowMs();
@@ -160,7 +160,7 @@ test("runs that never end are forgotten with their last probes", async () => {
 test("a late answer is counted before its probe is forgotten, also while nothing is sent", async () => {
   const { clock, socket, prober, sweep } = start();
   void prober.probe({ ...REQUEST, signal: SIGNAL, hopLimit: 9 });
-  await clock.pass(REQUEST.timeoutMs + 2);
+  await clock.advance(REQUEST.timeoutMs + 2);
   const [packet] = socket.sent;
   if (packet === undefined) throw new Error("nothing was sent");
   const receivedMs = clock.nowMs();

@@ -10,6 +10,7 @@ import { parseIpv6 } from "../../addr/parse.ts";
 import { labMissing, testWith, usersMissing } from "../../lab/lab.ts";
 import { RawSocket as PlainSocket } from "../../lab/raw-socket.ts";
 import { labEnvironment } from "../../lab/run.ts";
+import { FakeClock } from "../../util/fake-clock.ts";
 import { openProber } from "../engines.ts";
 import {
   countingRandom,
@@ -19,7 +20,6 @@ import {
   SOURCE,
   simulate,
   TARGET,
-  VirtualClock,
 } from "../fake.ts";
 import { withTag } from "../tag.ts";
 
@@ -111,7 +111,7 @@ describe("a reply", () => {
           blockedMs += ms;
           lab.clock.block(ms);
         }
-        await lab.clock.pass(random() * 30);
+        await lab.clock.advance(random() * 30);
       }
       await lab.clock.run(Promise.all(all));
       expect([lab.prober.outstanding, lab.clock.pending]).toEqual([0, 0]);
@@ -127,7 +127,7 @@ describe("a reply", () => {
     }
     const read: number[] = [];
     for (const ms of [0.5, 1, 1]) {
-      await clock.pass(ms);
+      await clock.advance(ms);
       read.push(prober.counters.malformed);
     }
     expect(read).toEqual([1024, 2048, 2500]);
@@ -167,7 +167,7 @@ describe("a reply", () => {
 });
 
 /** A clock whose timers are late. */
-class LateClock extends VirtualClock {
+class LateClock extends FakeClock {
   override after(delayMs: number, action: () => void): () => void {
     return super.after(delayMs + 0.7, action);
   }
@@ -204,7 +204,7 @@ async function toldBySignal(
   probedPort?: ProbedPort,
 ): Promise<string[]> {
   const request = { ...PROBE, target: LOOPBACK, source: LOOPBACK, timeoutMs: 60_000 };
-  const probers = options.map((each) => openProber({ ...each, clock: new VirtualClock() }));
+  const probers = options.map((each) => openProber({ ...each, clock: new FakeClock() }));
   const sent = probedPort === undefined ? request : { ...request, probedPort };
   const answers = await Promise.all(probers.map((prober) => prober.probe(sent)));
   for (const prober of probers) prober.close();
@@ -253,7 +253,7 @@ describe("the kernel's signal", () => {
       let signals = 0;
       const count = () => signals++;
       process.on("SIGURG", count);
-      const prober = openProber({ random: withTag(0x41), clock: new VirtualClock() });
+      const prober = openProber({ random: withTag(0x41), clock: new FakeClock() });
       using sender = new PlainSocket();
       const message = new Uint8Array(24).fill(0x77);
       message.set([129, 0, 0, 0]);

@@ -102,12 +102,12 @@ describe("what a packet must have, by chance", () => {
     });
     const last = numbers.at(-1) as number;
     socket.deliver(late(last), clock.nowMs());
-    await clock.pass(5);
+    await clock.advance(5);
     expect(prober.counters).toMatchObject({ late: 1, unknown: 0 });
-    await clock.pass(timeoutMs + QUARANTINE_MS);
+    await clock.advance(timeoutMs + QUARANTINE_MS);
     await clock.run(prober.probe({ ...about, hopLimit: 1 }));
     socket.deliver(late(last), clock.nowMs());
-    await clock.pass(1500);
+    await clock.advance(1500);
     expect(prober.counters).toMatchObject({ late: 1, unknown: 1 });
     prober.close();
   });

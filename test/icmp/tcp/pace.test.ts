@@ -66,7 +66,7 @@ test("a SYN that has to wait leaves as soon as it may", async () => {
   const ask = () =>
     prober.probe({ ...plan, probedPort: PROBED_PORT, hopLimit: 9, timeoutMs: 500, signal });
   const first = ask();
-  await clock.pass(33);
+  await clock.advance(33);
   await clock.run(Promise.all([first, ask()]));
   prober.close();
   const [one, two] = socket.sent.map(({ atMs }) => atMs) as [number, number];

@@ -8,9 +8,9 @@ import { dns } from "../../../src/tools/dns/endpoint.ts";
 import { hopNames } from "../../../src/tools/hop-names.ts";
 import { parseTarget, resolveTarget } from "../../../src/tools/target.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
-import { FakeClock } from "../../dns/fake-clock.ts";
 import { FakeNetwork } from "../../dns/fake-network.ts";
 import { aaaa, askedName, replyTo } from "../../dns/messages.ts";
+import { FakeClock } from "../../util/fake-clock.ts";
 
 const SERVER = tryParseSocketAddress("192.0.2.1", 53) as SocketAddress;
 

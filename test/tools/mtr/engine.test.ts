@@ -20,13 +20,13 @@ import {
   type Station,
   simulate,
   stationAddress,
-  VirtualClock,
 } from "../../icmp/fake.ts";
 import { type KernelChain, startKernelChain } from "../../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing } from "../../lab/lab.ts";
 import { nftRule } from "../../lab/nft.ts";
 import { run } from "../../lab/run.ts";
 import { randomFrom } from "../../lab/simulation.ts";
+import { FakeClock } from "../../util/fake-clock.ts";
 
 type Done = Extract<MtrOutcome, { kind: "done" }>;
 
@@ -169,7 +169,7 @@ describe("over a simulated path", () => {
     const network: Network = (packet, atMs) => (atMs < 4000 ? silent : rejecting)(packet, atMs);
     expect((await run(network)).error).toEqual(error);
     const whole = path([one, two, three]);
-    const mended: Network = (packet, atMs) => (atMs < 1010 ? rejecting : whole)(packet, atMs);
+    const mended: Network = (packet, atMs) => (atMs < 10 ? rejecting : whole)(packet, atMs);
     const { error: none, reached } = await run(mended);
     expect([none, reached]).toEqual([null, true]);
   });
@@ -223,7 +223,7 @@ describe("over a simulated path", () => {
 
   test("what the network lost is counted, whatever changes under way", async () => {
     const prober = (network: Network) => {
-      const clock = new VirtualClock();
+      const clock = new FakeClock();
       const openSocket = new FakeSocket(clock, network).open;
       return new Prober({ openSocket, clock, random: countingRandom() });
     };
@@ -253,7 +253,7 @@ describe("over a simulated path", () => {
       };
       const own = prober(network);
       const request = { ...REQUEST, target: stationAddress(5), rounds: 10, timeoutMs: 100 };
-      const clock = own.clock as VirtualClock;
+      const clock = own.clock as FakeClock;
       const outcome = (await clock.run(
         mtr(Object.assign(own, { traceroute: traced(5) }), request),
       )) as Done;
@@ -296,12 +296,12 @@ describe("over a simulated path", () => {
       { ...REQUEST, target: stationAddress(3) },
       { signal: caller.signal, onRound: (round) => rounds.push(round) },
     );
-    await clock.pass(500);
+    await clock.advance(500);
     caller.abort();
     expect(await pending).toEqual({ kind: "aborted" });
     expect(rounds.length).toBeGreaterThan(0);
     expect(engine.outstanding()).toBe(0);
-    await clock.pass(1);
+    await clock.advance(1);
     expect(clock.pending).toBe(0);
   });
 });

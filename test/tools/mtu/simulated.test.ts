@@ -237,7 +237,7 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     const { clock, engine } = start(() => []);
     const caller = new AbortController();
     const pending = engine.mtu(REQUEST, { signal: caller.signal });
-    await clock.pass(100);
+    await clock.advance(100);
     caller.abort();
     expect(await pending).toEqual({ kind: "aborted" });
     expect(engine.outstanding()).toBe(0);

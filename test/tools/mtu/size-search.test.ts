@@ -2,15 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import { conclude } from "../../../src/tools/mtu/engine.ts";
 import { type Bounds, ECHO, searchPath, UDP } from "../../../src/tools/mtu/size-search.ts";
-import { VirtualClock } from "../../icmp/fake.ts";
 import { type SimulatedPath, simulate } from "../../icmp/simulated-path.ts";
 import { randomFrom } from "../../lab/simulation.ts";
+import { FakeClock } from "../../util/fake-clock.ts";
 
 const END_MS = 14_500;
 
 /** Measures a path, and says how long that took. */
 async function measure(path: SimulatedPath, random = randomFrom(1), endMs = END_MS) {
-  const clock = new VirtualClock();
+  const clock = new FakeClock();
   const startMs = clock.nowMs();
   const { sent, send, truth } = simulate(path, clock, random);
   const end = new AbortController();

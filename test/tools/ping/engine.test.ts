@@ -16,8 +16,8 @@ import {
   SOURCE,
   simulate,
   TARGET,
-  type VirtualClock,
 } from "../../icmp/fake.ts";
+import type { FakeClock } from "../../util/fake-clock.ts";
 
 const REQUEST: PingRequest = { target: TARGET, count: 4, intervalMs: 200, timeoutMs: 1000 };
 
@@ -31,7 +31,7 @@ type Done = Extract<PingOutcome, { kind: "done" }>;
 
 /** The outcome, checked for what holds at the end of every ping. */
 async function finish(
-  { clock, engine }: { clock: VirtualClock; engine: IcmpEngine },
+  { clock, engine }: { clock: FakeClock; engine: IcmpEngine },
   request = REQUEST,
 ): Promise<Done> {
   const reported = new Map<number, Sample>();
@@ -268,7 +268,7 @@ describe("a ping that hears nothing", () => {
     const lab = start(() => []);
     const caller = new AbortController();
     const pending = lab.engine.ping(REQUEST, { signal: caller.signal });
-    await lab.clock.pass(2500);
+    await lab.clock.advance(2500);
     caller.abort();
     expect(await pending).toEqual({ kind: "aborted" });
   });
@@ -377,7 +377,7 @@ describe("a ping that is aborted", () => {
     caller.abort();
     expect(await pending).toEqual({ kind: "aborted" });
     expect([engine.outstanding(), socket.sent.length]).toEqual([0, 1]);
-    await clock.pass(1);
+    await clock.advance(1);
     expect(clock.pending).toBe(0);
   });
 
@@ -395,7 +395,7 @@ describe("a ping that is aborted", () => {
     expect(socket.isClosed).toBe(true);
     expect(await pending).toEqual({ kind: "aborted" });
     expect(engine.outstanding()).toBe(0);
-    await clock.pass(1);
+    await clock.advance(1);
     expect(clock.pending).toBe(0);
   });
 });

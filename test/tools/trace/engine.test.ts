@@ -45,7 +45,7 @@ async function trace(
   const tookMs = lab.clock.nowMs() - lab.startMs;
   if (outcome.kind !== "done") throw new Error(outcome.kind);
   expect(lab.engine.outstanding()).toBe(0);
-  await lab.clock.pass(1);
+  await lab.clock.advance(1);
   expect(lab.clock.pending).toBe(0);
   expect(outcome.source).toEqual(SOURCE);
   expect(outcome.hops.map(({ hop }) => hop)).toEqual(outcome.hops.map((_, index) => index + 1));
@@ -595,7 +595,7 @@ describe("a hop at the distance of routers that rate-limit their errors", () => 
   ])("one has answered another trace %s", async (_name, net, passMs, expectedGaps) => {
     const { clock, engine, socket } = start(net);
     await clock.run(engine.traceroute({ target: LIMITED, ...request }));
-    await clock.pass(passMs);
+    await clock.advance(passMs);
     await clock.run(engine.traceroute({ target: SILENT, ...request }));
     expect(gaps(socket.sent)).toEqual(expectedGaps);
   });
@@ -691,7 +691,7 @@ describe("many traces at once through routers that limit their answers", () => {
     const { run, clock } = crowd(1000, (_, ms) => (ms < 1100 ? 3 : null));
     await run(8);
     expect(rowsOf(await run(1), 3)).toEqual(["+3"]);
-    await clock.pass(5000);
+    await clock.advance(5000);
     expect(rowsOf(await run(1), 3)).toEqual(["silent"]);
   });
 
@@ -718,6 +718,6 @@ test("a trace that is aborted leaves nothing behind", async () => {
   caller.abort();
   expect(await pending).toEqual({ kind: "aborted" });
   expect(engine.outstanding()).toBe(0);
-  await clock.pass(1);
+  await clock.advance(1);
   expect(clock.pending).toBe(0);
 });

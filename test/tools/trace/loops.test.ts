@@ -182,7 +182,7 @@ describe("a trace into a loop", () => {
       return [];
     };
     const back: Network = (packet, ms) => {
-      if (ms < 1001 || packet.hopLimit < 6) return repaired(packet, ms);
+      if (ms < 1 || packet.hopLimit < 6) return repaired(packet, ms);
       const message = packet.message.slice();
       message[0] = 129;
       return [{ delayMs: 1, from: TARGET, message }];

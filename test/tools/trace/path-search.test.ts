@@ -10,16 +10,10 @@ import type { TraceHop } from "../../../src/tools/trace/responses.ts";
 import type { TracePath } from "../../../src/tools/trace/result.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { openIcmp } from "../../icmp/engines.ts";
-import {
-  echoReply,
-  FakeSocket,
-  icmpError,
-  type Network,
-  SOURCE,
-  VirtualClock,
-} from "../../icmp/fake.ts";
+import { echoReply, FakeSocket, icmpError, type Network, SOURCE } from "../../icmp/fake.ts";
 import { LINUX_RATE_LIMIT } from "../../lab/internet-description.ts";
 import { rateLimiter } from "../../lab/simulation.ts";
+import { FakeClock } from "../../util/fake-clock.ts";
 
 /**
  * The stations that a packet with a flow label meets, the nth packet of all: names of routers, `-` for a silent
@@ -92,7 +86,7 @@ async function find(
   }: Partial<PathsRequest> & { readonly seed?: number; readonly isWithoutLabels?: boolean } = {},
   options?: PathsOptions,
 ): Promise<Found> {
-  const clock = new VirtualClock();
+  const clock = new FakeClock();
   const socket = new FakeSocket(clock, network);
   if (isWithoutLabels) socket.route = () => ({ source: SOURCE, flowLabel: 0 });
   const engine = openIcmp({ openSocket: socket.open, clock, random: randomFrom(seed) });
@@ -103,7 +97,7 @@ async function find(
   expect(engine.outstanding()).toBe(0);
   expect(outcome.sent).toBeGreaterThan(0);
   const tookMs = clock.nowMs() - startMs;
-  await clock.pass(1);
+  await clock.advance(1);
   expect(clock.pending).toBe(0);
   const { nodes, edges } = outcome.graph;
   return {
