@@ -52,20 +52,15 @@ export function createScreen(
     show(table: readonly Line[]): void {
       if (!canChange || isMuted) return;
       const { columns, rows } = screen;
-      const before = shown;
-      const shorter = Array.from({ length: before.length - table.length }, (): Line => []);
+      const shorter = Array.from({ length: shown.length - table.length }, (): Line => []);
       // A line that wraps could not be found again.
       const lines = [...table, ...shorter].map((line) => screen.text(line, columns - 1));
-      const now = [...before];
-      const texts = lines.map((line, at) => {
-        const up = before.length - at;
-        // Lines that have scrolled off the top of the screen cannot change.
-        if (line === before[at] || up >= rows) return "";
-        now[at] = line;
-        return up <= 0 ? `${line}\n` : `\x1b[${up}A\r\x1b[K${line}\x1b[${up}B\r`;
-      });
-      shown = now;
-      write(texts.join(""));
+      // Lines that have scrolled off the top of the screen cannot change.
+      const gone = Math.max(0, shown.length - rows + 1);
+      const up = shown.length > 0 ? `\x1b[${shown.length - gone}A` : "";
+      const now = lines.slice(gone);
+      shown = [...shown.slice(0, gone), ...now];
+      write(up + now.map((line) => `\r\x1b[K${line}\n`).join(""));
     },
     /** Shows the table for the last time; all of it below, if lines that have left the screen have changed. */
     finish(table: readonly Line[]): void {
