@@ -36,9 +36,9 @@ export class ConfigError extends Error {
 /** All settings of the service. */
 export type Config = ReturnType<typeof parseConfig>;
 
-const CLOUDFLARE = "2606:4700:4700::1111,2606:4700:4700::1001,1.1.1.1,1.0.0.1";
-const GOOGLE = "2001:4860:4860::8888,2001:4860:4860::8844,8.8.8.8,8.8.4.4";
-const QUAD9 = "2620:fe::fe,2620:fe::9,9.9.9.9,149.112.112.112";
+const CLOUDFLARE = "2606:4700:4700::1111,1.1.1.1,2606:4700:4700::1001,1.0.0.1";
+const GOOGLE = "2001:4860:4860::8888,8.8.8.8,2001:4860:4860::8844,8.8.4.4";
+const QUAD9 = "2620:fe::fe,9.9.9.9,2620:fe::9,149.112.112.112";
 
 /** More requests a minute than one machine can answer; a larger limit is a typing error. */
 const MAX_RATE = 10_000_000;

@@ -8,8 +8,7 @@ import { withoutFinalDot } from "./message/name.ts";
 import type { RecordType } from "./message/record.ts";
 import type { DnsOutcome } from "./outcome.ts";
 import { createSemaphore } from "./semaphore.ts";
-import type { DnsServer } from "./server.ts";
-import { rememberServer } from "./server-history.ts";
+import { type DnsServer, formatDnsServer } from "./server.ts";
 import type { ExchangeContext } from "./transport/exchange.ts";
 import { systemSockets } from "./transport/sockets.ts";
 
@@ -64,7 +63,12 @@ export function createDnsClient({
     throw new RangeError(`a resolver has 1 to ${MAX_SERVERS} servers, not ${servers.length}`);
   }
   const context = { sockets, clock };
-  const remembered = alternateFamilies(servers).map((server) => rememberServer(server, context));
+  const remembered = servers.map((address) => ({
+    address,
+    text: formatDnsServer(address),
+    answeredMs: Number.NEGATIVE_INFINITY,
+    failedMs: Number.NEGATIVE_INFINITY,
+  }));
   const permits = createSemaphore(maxQuestions);
   return {
     async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, client, ...flags } = {}) {
@@ -72,18 +76,6 @@ export function createDnsClient({
       return inquire(context, remembered, question, { timeoutMs, permits, signal, client });
     },
   };
-}
-
-/**
- * The servers in order, alternating between the address families while servers of both remain: if one
- * family is dead, the second attempt already uses the other.
- */
-function alternateFamilies(servers: readonly DnsServer[]): readonly DnsServer[] {
-  const first = servers.filter(({ address }) => address.version === servers[0]?.address.version);
-  const second = servers.filter((server) => !first.includes(server));
-  return servers
-    .flatMap((_, turn) => [first[turn], second[turn]])
-    .filter((server) => server !== undefined);
 }
 
 /** The IPv6 addresses of a name in the order of the answer, empty if it has none, with the outcome. */

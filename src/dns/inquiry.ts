@@ -10,7 +10,7 @@ import {
   resolutionOf,
 } from "./outcome.ts";
 import type { Semaphore } from "./semaphore.ts";
-import type { RememberedServer } from "./server-history.ts";
+import type { DnsServer } from "./server.ts";
 import {
   type Exchange,
   type ExchangeContext,
@@ -23,6 +23,18 @@ const ATTEMPT_STARTS_MS: readonly number[] = [0, 1000, 2500];
 
 /** The part of the time in which every server has been asked, at even intervals if need be. */
 const ASKING_PART = 0.8;
+
+/** Milliseconds in which a server that did not answer is asked after the others, unless it answers. */
+const FAILURE_MS = 30_000;
+
+/** A server, and when it answered and failed last, by the client's clock. */
+export interface RememberedServer {
+  readonly address: DnsServer;
+  /** As results show it: `[2001:db8::53]:53`. */
+  readonly text: string;
+  answeredMs: number;
+  failedMs: number;
+}
 
 interface RunningAttempt {
   readonly server: RememberedServer;
@@ -59,34 +71,41 @@ export function inquire(
   const askedMs = clock.nowMs();
   const attempts: RunningAttempt[] = [];
   const resolutions: Resolution[] = [];
+  /** When the next attempts begin, and at last the deadline, in milliseconds after the question. */
+  const moments = [...startsMs(servers.length, timeoutMs).slice(1), timeoutMs];
   /** First the servers that were not asked yet, then those that have not answered yet. */
   let queue: RememberedServer[] = [];
   let isOver = false;
-  const cancelTimers: (() => void)[] = [];
-  let leave = () => {};
+  let cancelTimer = () => {};
 
   const elapsedMs = () => clock.nowMs() - askedMs;
   const abort = () => end({ kind: "aborted" });
-  /** Does something some milliseconds after the question, or at once if that is over. */
-  const at = (ms: number, action: () => void) =>
-    cancelTimers.push(clock.after(Math.max(0, ms - elapsedMs()), action));
+  const waitUntil = (ms: number, action: () => void) => {
+    cancelTimer = clock.after(Math.max(0, ms - elapsedMs()), action);
+  };
 
   function start(): void {
-    queue = servers.toSorted((a, b) => Number(a.hasFailed) - Number(b.hasFailed));
-    begin();
-    // A question that waited for its permit does not also wait for a silent server.
-    for (const ms of startsMs(servers.length, timeoutMs).slice(1)) at(ms, beginNext);
-    for (const server of servers) server.check();
+    cancelTimer();
+    const hasFailed = ({ answeredMs, failedMs }: RememberedServer) =>
+      failedMs > answeredMs && clock.nowMs() - failedMs < FAILURE_MS;
+    queue = servers.toSorted((a, b) => Number(hasFailed(a)) - Number(hasFailed(b)));
+    beginNext();
   }
 
+  /** Begins an attempt. A question that waited for its permit does not also wait for a silent server. */
   function beginNext(): void {
-    noteSilence();
-    for (const { server } of attempts) server.check();
     begin();
+    const [next = 0] = moments.splice(0, 1);
+    waitUntil(next, () => {
+      for (const { server, startMs, result } of attempts) if (!result) noteFailure(server, startMs);
+      if (moments.length > 0) beginNext();
+      else end(null);
+    });
   }
 
-  function noteSilence(): void {
-    for (const { server, startMs, result } of attempts) if (result === null) server.fail(startMs);
+  /** A server that has answered another question since is only slow with this one. */
+  function noteFailure(server: RememberedServer, startMs: number): void {
+    if (server.answeredMs < startMs) server.failedMs = clock.nowMs();
   }
 
   function begin(): void {
@@ -97,19 +116,20 @@ export function inquire(
     const exchange = startExchange(context, server.address, question);
     const attempt: RunningAttempt = { server, exchange, startMs, endMs: startMs, result: null };
     attempts.push(attempt);
-    exchange.result
-      .then((result) => receive(attempt, result))
-      .catch((error) => {
+    exchange.result.then(
+      (result) => receive(attempt, result),
+      (error) => {
         if (!isOver) stop();
         reject(error);
-      });
+      },
+    );
   }
 
   function receive(attempt: RunningAttempt, result: ServerResult): void {
     if (isOver) return;
     const { server, startMs } = attempt;
-    if (result.kind !== "unreachable") server.succeed(startMs);
-    else if (!isShortage(result.code)) server.fail(startMs);
+    if (result.kind !== "unreachable") server.answeredMs = clock.nowMs();
+    else if (!isShortage(result.code)) noteFailure(server, startMs);
     const isAnswered = keep(attempt, result);
     queue = queue.filter((other) => other !== server);
     if (!isAnswered && attempts.length < servers.length) begin();
@@ -140,7 +160,7 @@ export function inquire(
   /** Ends all attempts and returns true if some have not got a response. */
   function stop(): boolean {
     isOver = true;
-    for (const cancel of cancelTimers) cancel();
+    cancelTimer();
     signal?.removeEventListener("abort", abort);
     let isSilent = false;
     for (const attempt of attempts) {
@@ -154,15 +174,13 @@ export function inquire(
     return isSilent;
   }
 
+  let leave = () => {};
   if (signal?.aborted) {
     abort();
   } else {
     signal?.addEventListener("abort", abort);
-    at(timeoutMs, () => {
-      noteSilence();
-      end(null);
-    });
     leave = permits.acquire(start, client);
+    if (attempts.length === 0) waitUntil(timeoutMs, () => end(null));
   }
   return promise;
 }

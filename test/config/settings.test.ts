@@ -66,8 +66,8 @@ describe("defaults", () => {
     });
     expect(resolvers.resolver_a.map(formatSocketAddress)).toEqual([
       "[2606:4700:4700::1111]:53",
-      "[2606:4700:4700::1001]:53",
       "1.1.1.1:53",
+      "[2606:4700:4700::1001]:53",
       "1.0.0.1:53",
     ]);
   });

@@ -7,7 +7,6 @@ import type {
   Transport,
 } from "../../src/dns/transport/transport.ts";
 import { FakeClock } from "../util/fake-clock.ts";
-import { askedName } from "./messages.ts";
 
 /** The behaviour of a fake server: it returns the response to a query, or null for silence. */
 export type Behaviour = (query: Uint8Array) => Uint8Array | null | "ECONNREFUSED";
@@ -24,19 +23,11 @@ export interface Arrival {
   readonly isOpen: () => boolean;
 }
 
-/** True if a query only checks that a server that has failed answers again. */
-function isCheck(query: Uint8Array): boolean {
-  return askedName(query) === ".";
-}
-
 /** Sockets without a network: each server is a function for each transport, silent without one. */
 export class FakeNetwork implements Sockets {
   readonly #servers: Readonly<Record<string, Partial<Record<Transport, Behaviour>>>>;
   readonly #clock: FakeClock;
-  /** The queries, and the checks of servers that have failed. */
   readonly arrivals: Arrival[] = [];
-  readonly checks: Arrival[] = [];
-  /** Sockets that carry a query other than a check. */
   openCount = 0;
   mostOpen = 0;
 
@@ -64,11 +55,10 @@ export class FakeNetwork implements Sockets {
     let isOpen = true;
     // As a socket takes a moment to open.
     await null;
-    const counted = isCheck(query) ? 0 : 1;
-    this.openCount += counted;
+    this.openCount += 1;
     this.mostOpen = Math.max(this.openCount, this.mostOpen);
     const reply = this.#servers[server]?.[transport]?.(query) ?? null;
-    (counted === 0 ? this.checks : this.arrivals).push({
+    this.arrivals.push({
       server,
       transport,
       atMs: this.#clock.nowMs(),
@@ -84,14 +74,14 @@ export class FakeNetwork implements Sockets {
     // A reply comes after the socket is there.
     queueMicrotask(() => queueMicrotask(answer));
     const close = () => {
-      if (isOpen) this.openCount -= counted;
+      if (isOpen) this.openCount -= 1;
       isOpen = false;
     };
     return { close };
   }
 }
 
-/** The machine's sockets, and how many of them carry a query other than a check. */
+/** The machine's sockets, and how many of them are open. */
 export class CountedSockets implements Sockets {
   readonly #sockets = systemSockets();
   openCount = 0;
@@ -103,11 +93,10 @@ export class CountedSockets implements Sockets {
     events: SocketEvents,
   ): Promise<DnsSocket> {
     const socket = await this.#sockets.open(transport, server, query, events);
-    const counted = isCheck(query) ? 0 : 1;
-    this.openCount += counted;
+    this.openCount += 1;
     return {
       close: () => {
-        this.openCount -= counted;
+        this.openCount -= 1;
         socket.close();
       },
     };

@@ -92,16 +92,6 @@ describe("the client finds the answer", () => {
       },
     ],
     [
-      "after a wrong ID, over UDP if TCP is refused",
-      {
-        async udp({ query, reply }) {
-          reply(forgery(query, otherId(query)));
-          await Bun.sleep(50);
-          reply(truth(query));
-        },
-      },
-    ],
-    [
       "over TCP, where a flood keeps it from arriving over UDP",
       {
         udp({ reply }) {
@@ -149,10 +139,10 @@ describe("the client finds the answer", () => {
       },
     ],
     [
-      "after 100 datagrams of garbage",
+      "after seven datagrams of garbage",
       {
         udp({ query, reply }) {
-          for (let length = 0; length < 100; length++) {
+          for (let length = 0; length < 70; length += 10) {
             reply(crypto.getRandomValues(new Uint8Array(length)));
           }
           reply(truth(query));
@@ -160,11 +150,11 @@ describe("the client finds the answer", () => {
       },
     ],
     [
-      "after 100 datagrams that are cut inside the question",
+      "after seven datagrams that are cut inside the question",
       {
         udp({ query, reply }) {
           // One byte more is a malformed answer.
-          for (let at = 0; at < 100; at++) reply(truth(query).subarray(0, 12 + (at % 15)));
+          for (let at = 0; at < 7; at++) reply(truth(query).subarray(0, 12 + 2 * at));
           reply(truth(query));
         },
       },
@@ -317,12 +307,22 @@ describe("the client makes no answer from", () => {
   const address = hex(`20010db8 0bad0000 00000000 00000000`).toHex();
   test.each<[string, Manners, DnsOutcome["kind"]]>([
     [
-      "many wrong IDs, if TCP is refused",
+      "endless garbage, if TCP is refused",
+      {
+        async udp({ reply }) {
+          for (let times = 0; times < 2000; times++) {
+            reply(crypto.getRandomValues(new Uint8Array(40)));
+            if (times % 100 === 0) await settle();
+          }
+        },
+      },
+      "unreachable",
+    ],
+    [
+      "a wrong ID, if TCP is refused",
       {
         udp({ query, reply }) {
-          for (let guess = 1; guess <= 20; guess++) {
-            reply(forgery(query, { id: idOf(query) ^ guess }));
-          }
+          reply(forgery(query, otherId(query)));
           reply(forgery(query));
         },
       },
@@ -488,27 +488,12 @@ describe("the client makes no answer from", () => {
   test.each<[string, Manners]>([
     ["silence", { udp() {} }],
     [
-      "a wrong ID, if TCP is refused",
-      { udp: ({ query, reply }) => reply(forgery(query, otherId(query))) },
-    ],
-    [
       "a forgery from another port",
       { udp: ({ query, replyFromElsewhere }) => replyFromElsewhere(forgery(query)) },
     ],
     [
       "NXDOMAIN without a question",
       { udp: ({ query, reply }) => reply(replyTo(query, { rcode: 3, question: null })) },
-    ],
-    [
-      "endless garbage",
-      {
-        async udp({ reply }) {
-          for (let times = 0; times < 2000; times++) {
-            reply(crypto.getRandomValues(new Uint8Array(40)));
-            if (times % 100 === 0) await settle();
-          }
-        },
-      },
     ],
     [
       "a TCP server that accepts and stays silent",

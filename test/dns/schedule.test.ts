@@ -174,33 +174,3 @@ test("the signal ends the question", async () => {
   expect(run.waiting()).toEqual([false, false]);
   expect(run.clock.pending).toBe(0);
 });
-
-describe("the address families alternate", () => {
-  test.each([
-    [
-      ["::1", "::2", A, B],
-      ["[::1]", A, "[::2]", B],
-    ],
-    [
-      [A, B, "::1"],
-      [A, "[::1]", B],
-    ],
-    [
-      ["::1", "::2", "::3", A],
-      ["[::1]", A, "[::2]", "[::3]"],
-    ],
-    [
-      ["::1", A, "::2"],
-      ["[::1]", A, "[::2]"],
-    ],
-    [
-      [A, B],
-      [A, B],
-    ],
-    [["::1"], ["[::1]"]],
-  ])("%p", async (servers, expected) => {
-    const run = start(servers);
-    for (const index of servers.keys()) await run.respond(index, "REFUSED");
-    expect(run.attempts()).toEqual(expected.map((server) => `${server}@0`));
-  });
-});

@@ -16,7 +16,7 @@ const MAX_NAME_BYTES = 255;
 const MAX_POINTERS = 126;
 
 /** Both high bits set: not a label, but the offset of the rest of the name. */
-export const POINTER = 0xc0;
+const POINTER = 0xc0;
 
 const DOT = 0x2e;
 const BACKSLASH = 0x5c;

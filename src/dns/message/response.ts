@@ -10,7 +10,7 @@ import {
   type Question,
   tryDecodeHeader,
 } from "./message.ts";
-import { DnsFormatError, decodeName, POINTER } from "./name.ts";
+import { DnsFormatError } from "./name.ts";
 import type { RecordType, ResourceRecord } from "./record.ts";
 
 /** The response to a query, or what is wrong with it. */
@@ -25,8 +25,6 @@ export interface AskTcp {
   readonly kind: "ask-tcp";
   /** The response to use if TCP fails. */
   readonly fallback: DnsResponse | null;
-  /** True if it is probably a forgery, so that the answer can still come over UDP. */
-  readonly isForgery: boolean;
 }
 
 const MALFORMED = { kind: "malformed" } as const;
@@ -52,14 +50,13 @@ export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | As
   if (header.questionCount === 0) return header.id === query.id ? tryBareFailure(bytes) : null;
   const match = matchQuestion(header, bytes, query);
   if (match === "other") return null;
-  if (header.id !== query.id) return { kind: "ask-tcp", fallback: null, isForgery: true };
-  // A truncated message is not used in part.
-  if ((header.flags & FLAG.truncated) !== 0) {
-    return { kind: "ask-tcp", fallback: null, isForgery: false };
+  // With another ID it is probably a forgery, and a truncated message is not used in part.
+  if (header.id !== query.id || (header.flags & FLAG.truncated) !== 0) {
+    return { kind: "ask-tcp", fallback: null };
   }
   const response = decodeResponse(bytes, query);
   const isFinal = match === "exact" || response.kind === "malformed";
-  return isFinal ? response : { kind: "ask-tcp", fallback: response, isForgery: false };
+  return isFinal ? response : { kind: "ask-tcp", fallback: response };
 }
 
 /** Matches the message from a connection with the query. Only the server can have sent it. */
@@ -109,36 +106,21 @@ function tryBareFailure(bytes: Uint8Array): DnsResponse | null {
 
 /**
  * Decodes the message with the question's name in the case that the caller gave, because names in the
- * records may point into it and the random case must not show. But if not even the first owner is a
- * pointer, then the server compresses only names of the same case, and what points into the question has
- * the case of the zone.
+ * records may point into it and the random case must not show. A server copies it also into the alias that it
+ * synthesizes from a DNAME (RFC 6672 section 2.2); such an answer has its aliases in lower case.
  */
 function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   const restored = new Uint8Array(bytes);
-  const { wireName } = query.question;
-  const firstOwner = bytes[HEADER_BYTES + wireName.length + TYPE_AND_CLASS_BYTES] ?? 0;
-  if (firstOwner >= POINTER) restored.set(wireName, HEADER_BYTES);
+  restored.set(query.question.wireName, HEADER_BYTES);
   const message = tryDecodeMessage(restored);
   if (message === null) return MALFORMED;
   if (isReferral(message, query.question)) return { kind: "referral" };
   const kind = "message";
   if (!message.answerTypes.includes(TYPE.DNAME)) return { kind, message, bytes: restored };
   const answers = message.answers.map((record) =>
-    record.type === "CNAME" ? { ...record, value: restoreCase(record.value, query) } : record,
+    record.type === "CNAME" ? { ...record, value: record.value.toLowerCase() } : record,
   );
   return { kind, message: { ...message, answers }, bytes: restored };
-}
-
-/**
- * A server copies labels of the query's name into the alias that it synthesizes from a DNAME (RFC 6672
- * section 2.2). The labels that equal the name as it was sent get back the case that the caller gave.
- */
-function restoreCase(target: string, query: Query): string {
-  const sent = decodeName(query.bytes, HEADER_BYTES);
-  let equal = 0;
-  while (equal < sent.length && target[equal] === sent[equal]) equal++;
-  const shared = target.slice(0, equal).lastIndexOf(".") + 1;
-  return query.question.name.slice(0, shared) + target.slice(shared);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from "../../util/clock.ts";
 import { errorCode } from "../../util/errors.ts";
-import { createQuery, type Question } from "../message/message.ts";
+import { createQuery, type Query, type Question } from "../message/message.ts";
 import {
   type AskTcp,
   type DnsResponse,
@@ -33,142 +33,106 @@ const CONFIRM_TIMEOUT_MS = 1000;
 /** Datagrams that do not belong to the query, after which TCP is asked: a flood can push out the answer. */
 const MAX_JUNK = 8;
 
-/** Probable forgeries after which the datagrams of a socket are no longer read. */
-export const MAX_FORGERIES = 8;
+const TOO_MUCH_JUNK: AskTcp = { kind: "ask-tcp", fallback: null };
 
 /** A server that is being asked. */
 export type Exchange = ReturnType<typeof startExchange>;
 
 /**
- * Asks one server: over its protocol, or over UDP, then over TCP if the datagrams need that; and once more
- * without EDNS if the server does not support it.
+ * Asks one server: over its protocol, or over UDP, then over TCP if the first datagram needs that; and once
+ * more without EDNS if the server does not support it.
  */
 export function startExchange(
-  context: ExchangeContext,
+  { sockets, clock }: ExchangeContext,
   server: DnsServer,
   question: Question,
-  withEdns = true,
 ) {
-  const { promise, resolve, reject } = Promise.withResolvers<ServerResult>();
-  const query = createQuery(question, withEdns);
-  /** The transports that can still bring the response; null before the socket is open. */
-  const waiting = new Map<Transport, DnsSocket | null>();
-  let lastAsked: Transport = server.protocol ?? (question.overTcp ? "tcp" : "udp");
-  let junk = 0;
-  let forgeries = 0;
+  const firstTransport = server.protocol ?? (question.overTcp ? "tcp" : "udp");
+  let transport: Transport = firstTransport;
   /** The response to use if TCP fails. */
   let fallback: ServerResult | null = null;
-  /** Why the last transport that failed did so. */
-  let failure: ServerResult | null = null;
-  let cancelConfirmation = () => {};
-  let retry: Exchange | null = null;
+  let close = () => {};
 
-  async function ask(transport: Transport): Promise<void> {
-    lastAsked = transport;
-    waiting.set(transport, null);
-    try {
-      const socket = await context.sockets.open(transport, server, query.bytes, {
-        message: (bytes) => guard(() => receive(transport, bytes)),
-        failed: (code) => guard(() => fail(transport, code)),
+  async function run(): Promise<ServerResult> {
+    const result = await ask(createQuery(question, true));
+    const isRefused = result.kind === "message" && refusesEdns(result.message);
+    return isRefused ? ask(createQuery(question, false)) : result;
+  }
+
+  async function ask(query: Query): Promise<ServerResult> {
+    transport = firstTransport;
+    fallback = null;
+    if (transport === "udp") {
+      let junk = 0;
+      const match = await receive(query, (bytes) => {
+        const found = matchDatagram(bytes, query);
+        if (found === null) junk += 1;
+        return junk === MAX_JUNK ? TOO_MUCH_JUNK : found;
       });
-      if (waiting.has(transport)) waiting.set(transport, socket);
-      else socket.close();
-    } catch (error) {
-      if (!waiting.has(transport)) return;
-      guard(() => {
+      if (match.kind !== "ask-tcp") return { ...match, transport };
+      fallback = match.fallback && { ...match.fallback, transport };
+      transport = "tcp";
+    }
+    const result = await receive(query, (bytes) => matchStreamed(bytes, query));
+    return result.kind === "message"
+      ? { ...result, transport }
+      : (fallback ?? { ...result, transport });
+  }
+
+  /** Sends the query over the transport; settles with what `read` finds in a message first. */
+  function receive<T>(query: Query, read: (bytes: Uint8Array) => T | null) {
+    const { promise, resolve, reject } = Promise.withResolvers<T | Unreachable>();
+    let socket: DnsSocket | undefined;
+    let isOver = false;
+    close = () => {
+      isOver = true;
+      cancelConfirmation();
+      socket?.close();
+      socket = undefined;
+    };
+    const settle = (result: T | Unreachable) => {
+      if (isOver) return;
+      close();
+      resolve(result);
+    };
+    const fail = (code: string) => settle({ kind: "unreachable", code });
+    const cancelConfirmation = fallback
+      ? clock.after(CONFIRM_TIMEOUT_MS, () => fail("ETIMEDOUT"))
+      : () => {};
+    const message = (bytes: Uint8Array) => {
+      try {
+        const found = isOver ? null : read(bytes);
+        if (found !== null) settle(found);
+      } catch (error) {
+        reject(error);
+      }
+    };
+    sockets.open(transport, server, query.bytes, { message, failed: fail }).then(
+      (opened) => {
+        if (isOver) opened.close();
+        else socket = opened;
+      },
+      (error) => {
         const code = errorCode(error);
-        if (code === undefined) throw error;
-        fail(transport, code);
-      });
-    }
+        if (code === undefined) reject(error);
+        else fail(code);
+      },
+    );
+    return promise;
   }
 
-  function receive(transport: Transport, bytes: Uint8Array): void {
-    if (!waiting.has(transport)) return;
-    const match = (transport === "udp" ? matchDatagram : matchStreamed)(bytes, query);
-    if (match === null) {
-      junk += 1;
-      if (junk === MAX_JUNK) askTcp();
-    } else if (match.kind === "ask-tcp") {
-      turnToTcp(match);
-    } else {
-      finish({ ...match, transport });
-    }
-  }
-
-  function turnToTcp({ fallback: response, isForgery }: AskTcp): void {
-    askTcp();
-    if (isForgery) forgeries += 1;
-    if (response !== null) {
-      const confirmed = { ...response, transport: "udp" } as const;
-      fallback = confirmed;
-      cancelConfirmation = context.clock.after(CONFIRM_TIMEOUT_MS, () => finish(confirmed));
-    }
-    // Among a few forgeries, the right ID decides; among many, only TCP.
-    if (!isForgery || forgeries === MAX_FORGERIES) leave("udp");
-  }
-
-  /** Asks over TCP, once. */
-  function askTcp(): void {
-    if (lastAsked === "udp") ask("tcp");
-  }
-
-  function fail(transport: Transport, code: string): void {
-    if (!waiting.has(transport)) return;
-    failure = { kind: "unreachable", code, transport };
-    leave(transport);
-  }
-
-  /** Expects nothing more from a transport; ends if it was the last. */
-  function leave(transport: Transport): void {
-    waiting.get(transport)?.close();
-    waiting.delete(transport);
-    const result = fallback ?? failure;
-    if (waiting.size === 0 && result !== null) finish(result);
-  }
-
-  function finish(result: ServerResult): void {
-    closeAll();
-    const final = result.kind === "message" ? result : (fallback ?? result);
-    if (withEdns && final.kind === "message" && refusesEdns(final.message)) {
-      retry = startExchange(context, server, question, false);
-      resolve(retry.result);
-    } else {
-      resolve(final);
-    }
-  }
-
-  function closeAll(): void {
-    cancelConfirmation();
-    for (const socket of waiting.values()) socket?.close();
-    waiting.clear();
-  }
-
-  function guard(action: () => void): void {
-    try {
-      action();
-    } catch (error) {
-      closeAll();
-      reject(error);
-    }
-  }
-
-  ask(lastAsked);
   return {
     /** Settles unless the exchange is stopped before; rejects for an error that is not about the network. */
-    result: promise,
+    result: run(),
     /** The transport that was asked last. */
     get transport(): Transport {
-      return retry?.transport ?? lastAsked;
+      return transport;
     },
     /** The response that waits for TCP to confirm it, if any. */
     get fallback(): ServerResult | null {
-      return retry === null ? fallback : retry.fallback;
+      return fallback;
     },
     /** Ends the exchange without a result. */
-    stop(): void {
-      closeAll();
-      retry?.stop();
-    },
+    stop: () => close(),
   };
 }

@@ -225,28 +225,6 @@ describe("a connection over TLS", () => {
     expect(connections).toHaveLength(2);
   });
 
-  testWithTls("that a check opened is kept, however late its answer comes", async () => {
-    const clock = new FakeClock();
-    const client = clientOf(await start(), ca, clock);
-    const first = client.query("n1", "AAAA");
-    await arrived(1);
-    await clock.advance(1000);
-    await arrived(3);
-    await clock.advance(4000);
-    expect(await first).toMatchObject({ kind: "timeout" });
-    // The check of the first second, 4.9 seconds later, when no question waits.
-    await clock.advance(900);
-    const { pending } = clock;
-    queries.find(({ query }) => askedName(query) === ".")?.answer();
-    for (let times = 0; times < 1000 && clock.pending === pending; times++) await Bun.sleep(10);
-    const second = client.query("n2", "AAAA");
-    const isAsked = () => queries.some(({ query }) => /n2/i.test(askedName(query)));
-    for (let times = 0; times < 1000 && !isAsked(); times++) await Bun.sleep(10);
-    for (const { query, answer } of queries) if (/n2/i.test(askedName(query))) answer();
-    expect(valuesOf([await second])).toEqual(["2001:db8::2"]);
-    expect(connections).toHaveLength(1);
-  });
-
   testWithTls("carries many queries, and a server has four connections at most", async () => {
     const clock = new FakeClock();
     const server = tryParseDnsServer(await start()) as DnsServer;

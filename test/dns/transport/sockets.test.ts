@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type SocketAddress, tryParseSocketAddress } from "../../../src/addr/socket-address.ts";
-import { MAX_FORGERIES } from "../../../src/dns/transport/exchange.ts";
 import { frameMessage, MessageStream } from "../../../src/dns/transport/stream.ts";
 import { FIRST_PORT, openUdp } from "../../../src/dns/transport/udp.ts";
 
@@ -137,14 +136,14 @@ test("the arithmetic of docs/decisions/random-ports.md is that of the code", asy
   };
   const [portBits, idBits, caseBits] = [Math.log2(65_536 - FIRST_PORT), 16, [13, 0]];
   const bits = caseBits.map((letters) => portBits + idBits + letters);
-  const knownPort = caseBits.map((letters) => Math.log2(MAX_FORGERIES) - idBits - letters);
+  const knownPort = caseBits.map((letters) => -idBits - letters);
   const rounded = (values: number[]) => values.map((value) => Math.round(value * 10) / 10);
   expect(row("port, one of 64,512")).toEqual(rounded([portBits, portBits]));
   expect(row("together")).toEqual(rounded(bits));
   expect(row("chance of 24,000 forgeries")).toEqual(
     bits.map((all) => Math.round(Math.log2(24_000) - all)),
   );
-  expect(row("chance of someone who has found the port: 8 guesses")).toEqual(knownPort);
+  expect(row("chance of someone who has found the port: one guess")).toEqual(knownPort);
 });
 
 const message = Uint8Array.from({ length: 60_000 }, (_, at) => at);
