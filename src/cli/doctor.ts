@@ -2,13 +2,7 @@ import { ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
 import { askStatus, isOfSettings, type Status } from "../server/status.ts";
 import { checkEcho } from "./doctor/echo.ts";
-import {
-  checkCopies,
-  checkHidden,
-  checkNetworks,
-  checkOriginals,
-  checkSecrets,
-} from "./doctor/files.ts";
+import { checkCopies, checkNetworks, checkOriginals, checkSecrets } from "./doctor/files.ts";
 import {
   AUTHORITIES,
   type Finding,
@@ -67,7 +61,6 @@ const OWN: readonly Check[] = [
   checkExposure,
   checkPorts,
   checkResolvers,
-  checkHidden,
   checkOriginals,
 ];
 

@@ -1,5 +1,4 @@
 import { existsSync, realpathSync } from "node:fs";
-import { resolve } from "node:path";
 import { isSecret } from "../../config/settings.ts";
 import { NetworkFileError } from "../../networks/network.ts";
 import { networkReaders } from "../../networks/networks.ts";
@@ -12,7 +11,7 @@ import {
   readCertificate,
 } from "../../server/certificate.ts";
 import { errorCode } from "../../util/errors.ts";
-import { INSTALLED, propertyOf } from "../installed.ts";
+import { INSTALLED } from "../installed.ts";
 import { type Finding, type Scene, shareWith, trying } from "./finding.ts";
 
 /** Finds files with secrets that every user can read. */
@@ -31,31 +30,6 @@ export function checkSecrets({ config, files, service }: Scene): readonly Findin
   if (!creds || !isOpen(creds)) return found;
   return [...found, open(creds, "it is the key for NATS", service?.userName ?? ownName())];
 }
-
-/** The folders that a property of the unit hides from the service; systemd.exec(5). */
-const HIDDEN = {
-  ProtectHome: /^\/(home|root|run\/user)\//,
-  PrivateTmp: /^\/(var\/)?tmp\//,
-} as const;
-
-/** A problem for each file that the unit hides from the service. */
-export function checkHidden({ config, service }: Scene): readonly Finding[] {
-  const { keysFile, nats, networkFiles, tls } = config;
-  const files = [keysFile, nats?.credsFile, ...Object.values({ ...networkFiles, ...tls })];
-  return files.flatMap((path) => {
-    if (service === null || path == null) return [];
-    const real = existsSync(path) ? realpathSync(path) : resolve(path);
-    const advice = `move it, for example to ${INSTALLED.stateDirectory} or /etc/sixscope`;
-    return Object.entries(HIDDEN)
-      .filter(([name, folders]) => folders.test(real) && isHiding(propertyOf(service.unit, name)))
-      .map(([name]) => {
-        const { problem } = trying(`see whether the service can see ${path}`);
-        return problem(`${name}= of its unit hides ${real}`, advice);
-      });
-  });
-}
-
-const isHiding = (value: string) => value !== "no" && value !== "read-only";
 
 /** Checks the certificate and key that systemd copies when the service starts, with root's rights. */
 export const checkOriginals = (scene: Scene) => checkPair(scene, true);
