@@ -32,7 +32,7 @@ export interface LogOptions {
 }
 
 /** syslog(3) priorities; journald reads `<3>` at the start of a line; sd-daemon(3). */
-export const PRIORITIES = { debug: 7, info: 6, warn: 4, error: 3 } as const;
+const PRIORITIES = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 
 /** A value that needs no quotes in logfmt: printable ASCII without space, quote, `=` and backslash. */
 const PLAIN = /^[!#-<>-[\]-~]+$/;
@@ -62,16 +62,11 @@ const FORMATS: Readonly<Record<LogFormat, Format>> = {
 /** Creates a log. */
 export function createLog({ level, format, priorities, write }: LogOptions): Log {
   const writes = (other: LogLevel) => LOG_LEVELS.indexOf(other) >= LOG_LEVELS.indexOf(level);
-  let madeMs = 0;
-  let time = "";
   const at = (own: LogLevel) => {
     if (!writes(own)) return () => {};
     const priority = priorities ? `<${PRIORITIES[own]}>` : "";
     return (message: string, fields: LogFields = {}) => {
-      // Made once for the lines of a millisecond, because it costs as much as the rest of a line.
-      const nowMs = Date.now();
-      if (nowMs !== madeMs) time = new Date(nowMs).toISOString();
-      madeMs = nowMs;
+      const time = new Date().toISOString();
       write(`${priority}${FORMATS[format](time, own, message, fields)}\n`);
     };
   };
