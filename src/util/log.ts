@@ -42,32 +42,30 @@ function logfmt(value: LogFields[string]): string {
   return printable(JSON.stringify(value));
 }
 
-type Format = (time: string, level: LogLevel, message: string, fields: LogFields) => string;
+function jsonLine(time: string, level: LogLevel, message: string, fields: LogFields): string {
+  const line = { "@timestamp": time, level: level.toUpperCase(), message, logger: "sixscope" };
+  return printable(JSON.stringify(Object.assign(line, fields)));
+}
 
-const FORMATS: Readonly<Record<LogFormat, Format>> = {
-  text(time, level, message, fields) {
-    const name = level === "warn" ? "warning" : level;
-    let line = `time=${time} level=${name} logger=sixscope msg=${logfmt(message)}`;
-    for (const field in fields) {
-      if (fields[field] !== undefined) line += ` ${field}=${logfmt(fields[field])}`;
-    }
-    return line;
-  },
-  json(time, level, message, fields) {
-    const line = { "@timestamp": time, level: level.toUpperCase(), message, logger: "sixscope" };
-    return printable(JSON.stringify(Object.assign(line, fields)));
-  },
-};
+function textLine(time: string, level: LogLevel, message: string, fields: LogFields): string {
+  const name = level === "warn" ? "warning" : level;
+  let line = `time=${time} level=${name} logger=sixscope msg=${logfmt(message)}`;
+  for (const field in fields) {
+    if (fields[field] !== undefined) line += ` ${field}=${logfmt(fields[field])}`;
+  }
+  return line;
+}
 
 /** Creates a log. */
 export function createLog({ level, format, priorities, write }: LogOptions): Log {
+  const lineOf = format === "json" ? jsonLine : textLine;
   const writes = (other: LogLevel) => LOG_LEVELS.indexOf(other) >= LOG_LEVELS.indexOf(level);
   const at = (own: LogLevel) => {
     if (!writes(own)) return () => {};
     const priority = priorities ? `<${PRIORITIES[own]}>` : "";
     return (message: string, fields: LogFields = {}) => {
       const time = new Date().toISOString();
-      write(`${priority}${FORMATS[format](time, own, message, fields)}\n`);
+      write(`${priority}${lineOf(time, own, message, fields)}\n`);
     };
   };
   return { writes, info: at("info"), warn: at("warn"), error: at("error") };

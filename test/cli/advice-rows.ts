@@ -125,7 +125,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
     name: "a key that every user can read",
     make: `${TLS}; chmod 644 /etc/pair/key.pem; chgrp root /etc/pair/key.pem`,
-    finds: "^warning .*every user of this machine can read the key",
+    finds: "^warning .*see who can read /etc/pair/key.pem",
     base: HTTPS,
     advises: "make its group sixscope and its mode 640",
     does: "chgrp sixscope /etc/pair/key.pem; chmod 640 /etc/pair/key.pem",
@@ -141,7 +141,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
   {
     name: "secrets in a file that every user can read",
     make: `${set("SIXSCOPE_KEY=sx_secret")}; chmod 644 ${ENV}`,
-    finds: "^warning .*SIXSCOPE_KEY has a secret",
+    finds: "^warning .*see who can read /etc/sixscope/sixscope.env",
     advises: "make its group root and its mode 640",
     does: `chgrp root ${ENV}; chmod 640 ${ENV}`,
   },
@@ -220,7 +220,7 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
       until grep -q 'Ready to accept' /run/valkey; do sleep 0.02; done
       echo SIXSCOPE_VALKEY_URL='valkey://:right@[::1]:6391' >> ${ENV}; sixscope keys import > /dev/null
       sed -i 's/:right@/:wrong@/' ${ENV}; chmod 640 ${ENV}; systemctl restart sixscope`,
-    finds: "^problem .*write to Valkey at",
+    finds: "^problem .*read the keys in valkey",
     advises: `SIXSCOPE_VALKEY_URL ${IN_FILE}`,
     does: edit("SIXSCOPE_VALKEY_URL", "valkey://:right@[::1]:6391"),
   },

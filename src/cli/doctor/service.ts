@@ -77,8 +77,7 @@ export function checkPorts({ config, status, role, setting }: Scene): readonly F
       return problem(outcome, `${advice.join("; ") || "correct it"}: ${setting(variable)}`);
     });
   return [
-    // Agents listen for metrics only.
-    ...(role === "agent" ? [] : check("SIXSCOPE_LISTEN", config.listen)),
+    ...check("SIXSCOPE_LISTEN", config.listen),
     ...check("SIXSCOPE_METRICS_LISTEN", config.metricsListen),
   ];
 }
