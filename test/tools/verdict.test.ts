@@ -203,7 +203,7 @@ describe("of the path MTU", () => {
     ["clear", { cause: "echo" }, "The target answers packets of 1420 bytes, the largest that this machine can send. The target answered UDP packets of that size, but no echo requests."],
     ["black-hole", { cause: "there", lastLarge: 2, firstSmall: 4 }, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much. The narrow link is between hop 2 (2001:db8:2::1) and hop 4 (web.example.com)."],
     ["black-hole", {}, "Packets of more than 1420 bytes vanish, and no Packet Too Big comes, so connections hang when they send much. It may be on the way there or back."],
-    ["black-hole", { cause: "back" }, "Echo requests of more than 1420 bytes are not answered, but UDP packets of that size get to the target: the way back carries no more, or the target answers no larger ones."],
+    ["black-hole", { cause: "back" }, "Echo requests of more than 1420 bytes are not answered, but UDP packets of that size get to the target: the return path carries no more, or the target answers no larger ones."],
     ["below-1280", { mtu: 1000, firstSmall: 4 }, "Packets of more than 1000 bytes vanish, but every link of IPv6 must carry 1280, so larger transfers over this path fail. The narrow link is before hop 4 (web.example.com)."],
     ["at-least", { atMost: 1500 }, "The target answers packets of 1420 bytes; whether larger ones, up to 1500, get through is not known: answers are too seldom, or the time was over."],
     ["at-least", { mtu: 1280, atMost: 1500, cause: "echo" }, "The target answers packets of 1280 bytes; it did so for UDP, but for no echo requests of that size. Whether larger ones, up to 1500, get through is not known."],

@@ -102,7 +102,7 @@ export const ADVICE: Readonly<Partial<Record<Finding, string>>> = {
   "not-opened": LISTEN,
   "mtu-black-hole": TOO_BIG,
   "tls-silent":
-    "Look for a server that is overloaded, or for large packets that vanish on the way back.",
+    "Look for a server that is overloaded, or for large packets that vanish on the return path.",
   "certificate-expired": CERTIFICATE,
   "certificate-not-yet-valid": CERTIFICATE,
   "certificate-name": CERTIFICATE,

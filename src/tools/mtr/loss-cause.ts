@@ -5,7 +5,7 @@ import { fisherExact, logLikelihood, runChance, type Trials } from "../../util/s
  *
  * - `path`: the target loses too, and the loss begins before the hop or may do so.
  * - `replies`: the path behind the hop loses significantly less, so the hop does not answer every probe, or its
- *   answers are lost on a way back of their own.
+ *   answers are lost on a return path of their own.
  * - `unclear`: there are too few probes to tell.
  */
 export type LossCause = "path" | "replies" | "unclear";

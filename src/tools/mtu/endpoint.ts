@@ -17,7 +17,7 @@ export const mtu = endpoint({
   operationId: "mtu",
   summary: "The path MTU, and where the path narrows (beta)",
   description:
-    "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow way back counts too; where larger ones are not answered, up to 20 UDP packets to a closed port tell the way there.",
+    "Sends echo requests of growing size. Where a router says Packet Too Big, that tells the next size; where larger packets vanish without a word, the sizes that are answered decide. The target's replies are as large as the requests, so a narrow return path counts too; where larger ones are not answered, up to 20 UDP packets to a closed port tell the way there.",
   ...PROBING,
   parameters: { target: targetParameter, flowLabel, names },
   response: mtuResult,

@@ -108,7 +108,7 @@ export type MtuVerdict = (typeof MTU_VERDICTS)[number];
 /**
  * Where packets vanish:
  * - `there`: on the way there, because UDP packets vanish too, or packets to a router;
- * - `back`: on the way back, or at a target that answers no larger echo requests, because UDP packets get there;
+ * - `back`: on the return path, or at a target that answers no larger echo requests, because UDP packets get there;
  * - `echo`: the target answers no larger echo requests, because UDP packets of 1280 bytes and their answers pass.
  */
 export const MTU_CAUSES = ["there", "back", "echo"] as const;

@@ -105,7 +105,7 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
   };
 
   const boundsOf = (line: Line): Bounds => {
-    // Only an echo reply shows the way back.
+    // Only an echo reply shows the return path.
     const atLeast = line === ECHO ? passedOn(ECHO, ECHO) : passedOn(Math.min(line, ECHO), UDP);
     let [above, limit]: [number, Limit] = [refusedBytes, "link"];
     for (const size of sizes) {

@@ -46,7 +46,7 @@ function meaningOf(
         : `${silent}${told.hop === null ? told.from : `${told.from} at hop ${told.hop}`} says Packet Too Big: its next link carries ${told.mtu} bytes.${told.hop !== null && told.hop === lastLarge ? "" : where}${echo}`;
     case "black-hole": {
       if (cause === "back") {
-        return `Echo requests of more than ${mtu} bytes are not answered, but UDP packets of that size get to the target: the way back carries no more, or the target answers no larger ones.`;
+        return `Echo requests of more than ${mtu} bytes are not answered, but UDP packets of that size get to the target: the return path carries no more, or the target answers no larger ones.`;
       }
       const doubt =
         cause === undefined && silent === "" ? " It may be on the way there or back." : "";

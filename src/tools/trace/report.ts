@@ -69,7 +69,7 @@ export function traceNotes(details: Hop["details"] = {}, ip: string | null = nul
     ),
     mtu !== undefined && `next link MTU ${mtu}`,
     // Some routers count themselves, and some do not.
-    more > 1 && `the way back seems to be ${more} hops ${asymmetry > 0 ? "longer" : "shorter"}`,
+    more > 1 && `the return path seems to be ${more} hops ${asymmetry > 0 ? "longer" : "shorter"}`,
     ...interfaces.map(({ role, name, address, index, mtu: bytes }) =>
       [ROLES[role], name, address, index !== null && `#${index}`, bytes && `MTU ${bytes}`]
         .filter(Boolean)

@@ -113,7 +113,7 @@ describe("in 2,000 runs", () => {
     ["one answer in five rounds, behind a link that loses 6 %", { ...second, link: at(2, 0.06) }, 0.95],
     ["one answer in five rounds, a target that answers half", { ...second, silent: at(8, 0.5) }, 0.95],
     ["all routers one answer in five", { ...second, every: (hop) => (hop < 8 ? 5 : 1) }, 0.999],
-    ["a way back of its own that loses 20 %, a hundred rounds", { hops: 8, rounds: 100, silent: at(3, 0.2) }, 0.99],
+    ["a return path of its own that loses 20 %, a hundred rounds", { hops: 8, rounds: 100, silent: at(3, 0.2) }, 0.99],
   ])("a router that does not answer all is found: %s", (_, truth, least) => {
     expect(share(truth, "replies", 3)).toBeGreaterThanOrEqual(least);
   });

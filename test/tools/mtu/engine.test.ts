@@ -216,7 +216,7 @@ describeWith(labMissing)("through four kernel routers", () => {
 
     // biome-ignore format: a table
     test.each<[name: string, node: number, hook: "forward" | "output", rule: string, expected: Partial<Done>]>([
-      ["loses larger packets on the way back: a black hole there", 2, "forward", NARROW_BACK, { verdict: "black-hole", mtu: 1400, cause: "back", lastLarge: TARGET_NODE, firstSmall: null }],
+      ["loses larger packets on the return path: a black hole there", 2, "forward", NARROW_BACK, { verdict: "black-hole", mtu: 1400, cause: "back", lastLarge: TARGET_NODE, firstSmall: null }],
       ["the same, and the target tells nothing of UDP: there or back", 2, "forward", `${NARROW_BACK}\n${NO_PORTS}`, { verdict: "black-hole", mtu: 1400, cause: null, lastLarge: TARGET_NODE - 1, firstSmall: null }],
       ["drops larger packets on the last link: a black hole on the way there", ROUTERS, "forward", `ip6 daddr 2001:db8::/32 meta length > 1400 icmpv6 type echo-request drop\nmeta l4proto udp meta length > 1400 drop`, { verdict: "black-hole", mtu: 1400, cause: "there", lastLarge: ROUTERS, firstSmall: TARGET_NODE }],
       ["drops larger echo requests of what every link carries: UDP shows that the path is not to blame", ROUTERS, "forward", "icmpv6 type echo-request meta length > 1000 drop", { verdict: "clear", mtu: 1500, cause: "echo" }],
