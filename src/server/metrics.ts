@@ -113,7 +113,7 @@ export function createMetrics() {
           const refusal = refusalOf(request);
           if (refusal) return new Response(`${refusal}\n`, { status: 403 });
           const { pathname } = new URL(request.url);
-          if (pathname === "/metrics") return respondMetrics(metrics, request);
+          if (pathname === "/metrics") return respondMetrics(metrics);
           if (pathname === "/probe") return probeResponse(request, allowSeconds, sources);
           return new Response("See /metrics and /probe.\n", { status: 404 });
         },
