@@ -21,8 +21,8 @@ const MAX_LINK = 30_000;
 /** Bytes of a result from outside: an mtr from 32 places has less. */
 const MAX_BYTES = 4 * 2 ** 20;
 
-/** The tools whose results can be given. */
-const TOOLS = CALLER.tools.map(({ name }) => name).filter((name) => name !== HOME);
+/** The tools whose results can be given; the page of the API has none. */
+const tools = () => CALLER.tools.map(({ name }) => name).filter((name) => name !== HOME);
 
 /** Characters of a subject, and of an option: the longest name as URLs may have it. */
 const MAX_TEXT = 3000;
@@ -47,7 +47,7 @@ export async function resultHash({ bookmark, startedMs }: Run, document: object)
 export async function readLink(hash: string): Promise<Run> {
   const text = await unpacked(hash.slice(LINK_PREFIX.length), MAX_BYTES).catch(() => "");
   const { tool, subject, options, startedMs, document } = objectIn(text);
-  const name = TOOLS.find((each) => each === tool);
+  const name = tools().find((each) => each === tool);
   if (name === undefined || !isText(subject)) throw new Error(T.damaged);
   if (!(await checker())(name, document)) throw new Error(T.mismatch);
   const texts = Object.entries(Object(options)).filter((option): option is [string, string] =>
@@ -66,7 +66,7 @@ export async function readLink(hash: string): Promise<Run> {
 export async function readFile(file: Blob): Promise<Run> {
   const document = objectIn(file.size > MAX_BYTES ? "" : await file.text());
   const check = await checker();
-  const tool = TOOLS.find((name) => check(name, document));
+  const tool = tools().find((name) => check(name, document));
   if (tool === undefined) throw new Error(T.noResult);
   const { target, hostname = target, compressed } = document;
   const bookmark = { tool, subject: `${hostname ?? compressed}`, options: {} };

@@ -81,7 +81,8 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
           );
         })}
       </div>
-      {current && (
+      {/* While rows come, they would push it down. */}
+      {current && current.state !== "running" && (
         <Below {...{ bookmark, needsKey, text, document }} path={current.path} run={result} />
       )}
     </>
