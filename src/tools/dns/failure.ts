@@ -6,6 +6,9 @@ import { quote } from "../../util/text.ts";
 import { detailsOf } from "./reply.ts";
 import type { DnsReply } from "./result.ts";
 
+/** The details of an error about a name. */
+type Query = ErrorDetails<"NO_IPV6_ADDRESS">;
+
 /**
  * Passes an answer, with or without a record of the requested type.
  *
@@ -22,11 +25,12 @@ export function requireAnswer(reply: DnsReply, hostname: string, more: object = 
   if (outcome === "name-error") {
     const link = records.findLast(({ type }) => type === "CNAME");
     const text = nameNotFoundText(failed, link && withoutFinalDot(link.value));
-    throw new ApiError("HOSTNAME_NOT_FOUND", failed, text);
+    throw new ApiError("HOSTNAME_NOT_FOUND", failed, blockedText(failed) ?? text);
   }
   const attempt = attempts.find(({ server }) => server === reply.server);
   const unreachable = outcome === "unreachable" ? attempt?.outcome : undefined;
-  throw new ApiError("RESOLVER_FAILURE", failed, failureText(failed, unreachable));
+  const text = blockedText(failed) ?? failureText(failed, unreachable);
+  throw new ApiError("RESOLVER_FAILURE", failed, text);
 }
 
 /** The failures of a resolver that need other words than their code, and what to do. */
@@ -43,7 +47,7 @@ const RESOLVER_FAILURES: Readonly<Record<string, readonly [problem: string, advi
 const MAX_ATTEMPTS = 3;
 
 /** The outcome of each attempt at a server. */
-function attemptsText(attempts: ErrorDetails<"RESOLVER_TIMEOUT">["attempts"]): string {
+function attemptsText(attempts: Query["attempts"]): string {
   const texts = attempts.map(
     ({ server, outcome }) => `${server}: ${certificateFault(outcome)?.fault ?? outcome}`,
   );
@@ -51,65 +55,49 @@ function attemptsText(attempts: ErrorDetails<"RESOLVER_TIMEOUT">["attempts"]): s
   return shown || "no server was asked, because too many other questions wait";
 }
 
-function blockedText(resolver: string, hostname: string, reason: string): string {
+/** A resolver that says that it blocks the name; undefined if it does not. */
+function blockedText({ hostname, resolver, extendedErrors = [] }: Query): string | undefined {
+  const reason = blockReason(extendedErrors);
+  if (reason === undefined) return undefined;
   return `${resolver} blocks ${quote(hostname)}, as it says (${reason}); ask another resolver, or its operator.`;
 }
 
+const proofText = ({ dnssec }: Query) =>
+  dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
+
 /** A name that does not exist: what its resolver says, and what to do. */
-function nameNotFoundText(
-  { hostname, resolver, extendedErrors = [], dnssec }: ErrorDetails<"HOSTNAME_NOT_FOUND">,
-  aliasOf?: string,
-): string {
+function nameNotFoundText(details: Query, aliasOf?: string): string {
+  const { hostname, resolver, dnssec } = details;
   const isAddress = tryParseIp(hostname) !== null;
   const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
-  const blocked = blockReason(extendedErrors);
-  if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
   const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check its spelling";
   const [problem, advice] =
     aliasOf === undefined
       ? ["", isAddress ? "its owner can add a PTR record" : isMisspelt]
       : [`is an alias of ${quote(aliasOf)}, which `, "its owner must correct the CNAME record"];
   const more = advice && dnssec?.verdict !== "bogus" ? `; ${advice}.` : ".";
-  const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
-  return `${name} ${problem}does not exist according to ${resolver} (NXDOMAIN)${more}${proof}`;
+  return `${name} ${problem}does not exist according to ${resolver} (NXDOMAIN)${more}${proofText(details)}`;
 }
 
 /** A name without an AAAA record. */
-export function noAddressText({
-  hostname,
-  resolver,
-  extendedErrors = [],
-}: ErrorDetails<"NO_IPV6_ADDRESS">): string {
-  const blocked = blockReason(extendedErrors);
-  if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
-  return `${quote(hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`;
-}
+export const noAddressText = (details: Query): string =>
+  blockedText(details) ??
+  `${quote(details.hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`;
 
 /** A resolver that has not answered in time. */
-function timeoutText({ hostname, resolver, attempts }: ErrorDetails<"RESOLVER_TIMEOUT">): string {
+function timeoutText({ hostname, resolver, attempts }: Query): string {
   return `${resolver} did not answer in time for ${quote(hostname)} (${attemptsText(attempts)}); try again, or try another resolver.`;
 }
 
 /** A resolver that refused or failed: why, and what to do. */
-function failureText(
-  {
-    hostname,
-    resolver,
-    rcode,
-    extendedErrors = [],
-    dnssec,
-    attempts,
-  }: ErrorDetails<"RESOLVER_FAILURE">,
-  unreachable?: string,
-): string {
+function failureText(details: ErrorDetails<"RESOLVER_FAILURE">, unreachable?: string): string {
+  const { hostname, resolver, rcode, extendedErrors = [], dnssec, attempts } = details;
   const name = quote(hostname);
-  const blocked = blockReason(extendedErrors);
-  if (blocked !== undefined) return blockedText(resolver, hostname, blocked);
   if (rcode === "SHORTAGE") {
     return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
   }
   const reason = bogusReason(extendedErrors);
-  const proof = dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
+  const proof = proofText(details);
   if (dnssec !== undefined && dnssec.verdict !== "indeterminate") {
     const why = reason === undefined ? rcode : `${rcode}, ${reason.name}`;
     return `${resolver} does not answer for ${name} (${why}).${proof}`;

@@ -1,4 +1,4 @@
-import { classifyIpv6, typeEntry } from "../../addr/classify.ts";
+import { typeEntry } from "../../addr/classify.ts";
 import { type EmbeddedIpv4, embeddedIpv4 } from "../../addr/embedded.ts";
 import {
   formatIpv6,
@@ -22,34 +22,23 @@ import type { Services } from "../services.ts";
 import type { AddressDetails, Validation } from "./result.ts";
 
 /** The type and both text forms of an address, and everything that can be derived from it. */
-export function describeAddress(address: Ipv6Address, networks: Services["networks"]): Validation {
-  const details = describeIpv6(address);
-  const network = networks?.find(address);
-  return {
-    valid: true,
-    type: classifyIpv6(address),
-    compressed: formatIpv6(address),
-    expanded: formatIpv6Expanded(address),
-    details: network ? { ...details, network } : details,
-  };
-}
-
-/** Everything that can be derived from an address alone; keys that do not apply are absent. */
-export function describeIpv6(address: Ipv6Address): AddressDetails {
+export function describeAddress(
+  address: Ipv6Address,
+  networks: Services["networks"] = null,
+): Validation {
   const entry = typeEntry(address);
-  const { block, rfc, status } = entry;
-  const isMulticast = entry.type === "Multicast";
+  const { type, block, rfc, status } = entry;
+  const isMulticast = type === "Multicast";
   const scope = isMulticast ? multicastScope(address) : entry.scope;
   const special = SPECIAL_PURPOSE_BLOCKS.find(address);
   const embedded = embeddedIpv4(address, entry);
   const interfaceId = interfaceIdOf(address, entry);
+  const network = networks?.find(address);
   const definedBy = { block, rfc: `RFC ${rfc}`, ...(status && { status }) };
   const details = { definedBy } as AddressDetails;
   if (scope) details.scope = scope;
-  if (special) {
-    details.specialPurpose = specialPurposes.getOrInsertComputed(special, describeSpecialPurpose);
-  }
-  if (entry.type === "GlobalUnicast") details.allocation = allocationOf(address);
+  if (special) details.specialPurpose = describeSpecialPurpose(special);
+  if (type === "GlobalUnicast") details.allocation = allocationOf(address);
   if (embedded.length > 0) details.embeddedIPv4 = embedded.map(describeEmbedded);
   if (interfaceId) details.interfaceId = interfaceId;
   if (isMulticast) details.multicast = multicastDetails(address);
@@ -58,14 +47,10 @@ export function describeIpv6(address: Ipv6Address): AddressDetails {
   details.integer = formatIpv6Integer(address);
   details.binary = formatIpv6Binary(address);
   details.registrySnapshot = REGISTRY_SNAPSHOT;
-  return details;
+  if (network) details.network = network;
+  const compressed = formatIpv6(address);
+  return { valid: true, type, compressed, expanded: formatIpv6Expanded(address), details };
 }
-
-/** The descriptions of rows of the registry, each made once. */
-const specialPurposes = new WeakMap<
-  SpecialPurposeBlock,
-  NonNullable<AddressDetails["specialPurpose"]>
->();
 
 function describeSpecialPurpose({ prefix: _, flags, ...row }: SpecialPurposeBlock) {
   return { ...row, rfcs: row.rfcs.map((rfc) => `RFC ${rfc}`), ...flags };

@@ -1,18 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { classifyIpv6, TYPE_TABLE } from "../../../src/addr/classify.ts";
-import { describeIpv6 } from "../../../src/tools/validate/engine.ts";
+import { describeAddress } from "../../../src/tools/validate/engine.ts";
 import { addressDetails } from "../../../src/tools/validate/result.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 
 /** The keys that every address has are checked once, below. */
 function derived(text: string) {
-  const { reverseName, integer, binary, registrySnapshot, ...rest } = describeIpv6(parseIpv6(text));
+  const { reverseName, integer, binary, registrySnapshot, ...rest } = describeAddress(
+    parseIpv6(text),
+  ).details;
   return rest;
 }
 
-describe("describeIpv6", () => {
+describe("describeAddress", () => {
   test("of the contract's example, whole", () => {
-    expect(describeIpv6(parseIpv6("2001:db8::1"))).toEqual({
+    expect(describeAddress(parseIpv6("2001:db8::1")).details).toEqual({
       definedBy: { block: "2001:db8::/32", rfc: "RFC 3849" },
       scope: "Global",
       specialPurpose: {
@@ -106,7 +108,7 @@ describe("describeIpv6", () => {
     ["2002::1", "6to4", undefined],
     ["fd00::1", "unique-local", undefined],
   ])("the allocation of %s: %s", (text, _, allocation) => {
-    expect(describeIpv6(parseIpv6(text)).allocation as unknown).toEqual(allocation);
+    expect(describeAddress(parseIpv6(text)).details.allocation as unknown).toEqual(allocation);
   });
 
   test.each([
@@ -120,21 +122,24 @@ describe("describeIpv6", () => {
     ["4000::", undefined],
     ["ff05::1", "Site-Local"],
   ])("the scope of %s is %p", (text, scope) => {
-    expect(describeIpv6(parseIpv6(text)).scope).toBe(scope);
+    expect(describeAddress(parseIpv6(text)).details.scope).toBe(scope);
   });
 
   test("names the block and the RFC of every type", () => {
     for (const { type, prefix, block, rfc } of TYPE_TABLE.rows) {
       const { network } = prefix;
       if (network.version !== 6 || classifyIpv6(network) !== type) continue;
-      expect(describeIpv6(network).definedBy).toMatchObject({ block, rfc: `RFC ${rfc}` });
+      expect(describeAddress(network).details.definedBy).toMatchObject({
+        block,
+        rfc: `RFC ${rfc}`,
+      });
     }
   });
 
   test("is plain JSON and matches the schema", () => {
     for (const { prefix } of TYPE_TABLE.rows) {
       if (prefix.network.version !== 6) continue;
-      const details = describeIpv6(prefix.network);
+      const details = describeAddress(prefix.network).details;
       expect(addressDetails().parse(JSON.parse(JSON.stringify(details)))).toEqual(details);
       expect(Object.values(details)).not.toContain(undefined);
     }
