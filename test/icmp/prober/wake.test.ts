@@ -206,7 +206,15 @@ async function toldBySignal(
   const request = { ...PROBE, target: LOOPBACK, source: LOOPBACK, timeoutMs: 60_000 };
   const probers = options.map((each) => openProber({ ...each, clock: new FakeClock() }));
   const sent = probedPort === undefined ? request : { ...request, probedPort };
-  const answers = await Promise.all(probers.map((prober) => prober.probe(sent)));
+  const answers = await Promise.all(
+    probers.map(async (prober) => {
+      // The loopback of a busy machine drops packets, and this clock never lets the prober repeat one.
+      for (;;) {
+        const answer = await Promise.race([prober.probe(sent), Bun.sleep(3000)]);
+        if (answer) return answer;
+      }
+    }),
+  );
   for (const prober of probers) prober.close();
   return answers.map(({ kind }) => kind);
 }
