@@ -1,7 +1,6 @@
 import type { ToolName } from "../../tools/reports.ts";
 import { checkView } from "./pictures/check.tsx";
 import { mtrView } from "./pictures/mtr.tsx";
-import { mtuView } from "./pictures/mtu.tsx";
 import type { View } from "./pictures/picture.ts";
 import { pingView } from "./pictures/ping.tsx";
 import { traceView } from "./pictures/trace.tsx";
@@ -14,7 +13,6 @@ const VIEWS: Partial<Record<ToolName, View>> = {
   ping: pingView,
   trace: traceView,
   mtr: mtrView,
-  mtu: mtuView,
 };
 
 /** The view of a tool, whose documents are those of its report. */

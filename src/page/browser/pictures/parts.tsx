@@ -1,6 +1,7 @@
 import type { JSX } from "hono/jsx";
 import { useState } from "hono/jsx/dom";
 import type { Fact, Host } from "../../../tools/report.ts";
+import { bookmarkFor, hashOf } from "../bookmark.ts";
 
 /** Milliseconds for which a button says that it has copied. */
 const COPIED_MS = 1500;
@@ -94,7 +95,7 @@ type TickProps = JSX.IntrinsicElements["input"] & {
   onTick: (isTicked: boolean) => void;
 };
 
-/** A box to tick, or one of several to choose, with its label behind it. */
+/** A box to tick, with its label behind it. */
 export function Tick({ label, onTick, ...input }: TickProps) {
   const tick = ({ target }: Event) => onTick((target as HTMLInputElement).checked);
   return (
@@ -131,17 +132,16 @@ export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
 }
 
 /** The tools that can go on with a host, by their labels. */
-const NEXT = { Ping: "ping", Trace: "trace", mtr: "mtr", DNS: "dns" };
+const NEXT = { Ping: "ping", Trace: "trace", mtr: "mtr", DNS: "dns" } as const;
 
 /** The menu of a host: its address, and the tools. */
 function Menu({ ip }: { ip: string }) {
-  const to = (tool: string) => `#/${tool}/${ip}${tool === "dns" ? "?type=PTR" : ""}`;
   return (
     <details class="menu" name="host">
       <summary aria-label={`Tools for ${ip}`}>⋯</summary>
       <Copy text={() => ip} subject={ip} />
       {Object.entries(NEXT).map(([label, tool]) => (
-        <a href={to(tool)}>{label}</a>
+        <a href={hashOf(bookmarkFor(tool, ip))}>{label}</a>
       ))}
     </details>
   );

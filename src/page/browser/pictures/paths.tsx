@@ -1,8 +1,7 @@
-import { useId, useState } from "hono/jsx/dom";
 import { formatMs } from "../../../tools/numbers.ts";
 import { traceNotes } from "../../../tools/trace/report.ts";
 import { plural } from "../../../util/text.ts";
-import { Tick, Who } from "./parts.tsx";
+import { Who } from "./parts.tsx";
 import { type Graph, isLossy, levelsOf, type NodeRow, type Path } from "./paths-lanes.ts";
 
 /** Pixels: a lane of the picture, all of them together, and the height of the links between two hops. */
@@ -17,48 +16,33 @@ interface PathsProps {
   linkOf: (flowLabel: number) => string;
 }
 
-/** The paths to a target: a graph of their hops from top to bottom, in which one can be chosen. */
+/** The paths to a target: a graph of their hops from top to bottom, below a list with a link for each. */
 export function Paths({ paths, graph, linkOf }: PathsProps) {
-  // Several locations have a choice each.
-  const group = useId();
-  const [chosen, setChosen] = useState<number | null>(null);
   const levels = levelsOf(paths, graph);
   const lanes = Math.max(...levels.map(({ rows }) => rows.length));
   const laneWidth = Math.min(LANE, MOST / lanes);
-  const isChosen = (on: readonly number[]) => chosen !== null && on.includes(chosen);
-  const kindOf = (on: readonly number[]) =>
-    `${isLossy(on, paths) ? "lossy" : ""} ${isChosen(on) ? "chosen" : ""}`;
+  const kindOf = (on: readonly number[]) => (isLossy(on, paths) ? "lossy" : "");
   const middle = (lane: number) => (lane + 0.5) * laneWidth;
   const line = (on: readonly number[], near: number, far: number, y1: string, y2: string) => (
     <line class={`edge ${kindOf(on)}`} x1={middle(near)} x2={middle(far)} y1={y1} y2={y2} />
   );
   const stem = ({ lane, on }: NodeRow, y1: string, y2: string) => line(on, lane, lane, y1, y2);
-  const choice = (index: number | null, label: string) => {
-    const shared = { label, name: group, checked: chosen === index };
-    return <Tick type="radio" {...shared} onTick={() => setChosen(index)} />;
-  };
   return (
     <>
-      <fieldset class="ways">
-        <legend>Show a path</legend>
-        <ol>
-          <li class="cluster">{choice(null, "All paths")}</li>
-          {paths.map(({ flowLabel, labels, reached, reason }, index) => (
-            <li class="cluster">
-              {choice(index, `Path ${index + 1}`)}
-              <span class="soft">{plural(labels, "flow label")}</span>
-              <a href={linkOf(flowLabel)}>Trace {flowLabel} alone</a>
-              {!reached && <span class="bad">not reached: {reason}</span>}
-            </li>
-          ))}
-        </ol>
-      </fieldset>
+      <ol class="ways" aria-label="Paths">
+        {paths.map(({ flowLabel, labels, reached, reason }, index) => (
+          <li class="cluster">
+            Path {index + 1}
+            <span class="soft">{plural(labels, "flow label")}</span>
+            <a href={linkOf(flowLabel)}>Trace {flowLabel} alone</a>
+            {!reached && <span class="bad">not reached: {reason}</span>}
+          </li>
+        ))}
+      </ol>
       <ol class="graph" aria-label="Hops of all paths">
         {levels.map(({ rows, links }) =>
           rows.map((row) => (
-            <li
-              class={`hop ${row.node.ip === null ? "silent" : ""} ${isChosen(row.on) ? "chosen" : ""}`}
-            >
+            <li class={`hop ${row.node.ip === null ? "silent" : ""}`}>
               {row.lane === 0 && links.some(({ from, to }) => from.lane !== to.lane) && (
                 <svg class="links" width={lanes * laneWidth} height={LINKS} aria-hidden="true">
                   {links.map(({ on, from, to }) => line(on, from.lane, to.lane, "0", "100%"))}

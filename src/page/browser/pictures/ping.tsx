@@ -36,18 +36,14 @@ interface ChartProps {
   readonly range: ReturnType<typeof rangeOf>;
 }
 
-/** A dot for each reply, a cross for each loss, and lines at the least, mean and greatest time. */
-function Chart({ samples, stats: { min, avg, max }, count, range: { low, high } }: ChartProps) {
+/** A dot for each reply, a cross for each loss, and lines at the least and the greatest time. */
+function Chart({ samples, stats: { min, max }, count, range: { low, high } }: ChartProps) {
   const first = samples[0]?.seq ?? 1;
   const x = (seq: number) => `${((seq - first + 0.5) / count) * (100 - RIGHT)}%`;
-  const shareOf = (ms: number) => ms / (high - low);
-  const y = (ms: number) => `${100 - BOTTOM - shareOf(ms - low) * (100 - TOP - BOTTOM)}%`;
-  // The mean has a label if there is room between the others.
-  const isCrowded = (ms: number) => shareOf(Math.min((max ?? 0) - ms, ms - (min ?? 0))) < 0.1;
-  const levels = Object.entries({ min, mean: avg, max }).flatMap(([name, ms]) => {
-    const label = name === "mean" && isCrowded(ms ?? 0) ? "" : `${name} ${formatMs(ms ?? 0)}`;
-    return ms === null ? [] : [{ about: `level ${name}`, ms, label }];
-  });
+  const y = (ms: number) => `${100 - BOTTOM - ((ms - low) / (high - low)) * (100 - TOP - BOTTOM)}%`;
+  const levels = Object.entries({ min, max }).flatMap(([name, ms]) =>
+    ms === null ? [] : [{ about: `level ${name}`, ms, label: `${name} ${formatMs(ms)}` }],
+  );
   const ends = [low, high].map((ms) => ({
     about: "axis",
     ms,
