@@ -1,8 +1,8 @@
-import { urlOf } from "./api.ts";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { resultHash } from "./given.ts";
 import { Copy } from "./pictures/parts.tsx";
 import type { Run } from "./run.ts";
+import { Shell, type ShellProps } from "./shell.tsx";
 
 interface BelowProps extends ShellProps {
   bookmark: Bookmark;
@@ -10,7 +10,7 @@ interface BelowProps extends ShellProps {
   document: object | null;
   /** The same as text. */
   text?: () => string;
-  /** The run of the result; absent if the document is no result. */
+  /** The run of a result that is whole; null for one that is not. */
   run?: Run | null;
 }
 
@@ -42,22 +42,5 @@ export function Below({ bookmark, document: shown, text, run, ...shell }: BelowP
       <p class="label">The same from a shell</p>
       <Shell {...shell} />
     </footer>
-  );
-}
-
-interface ShellProps {
-  /** The call, below the base path of the API. */
-  path: string;
-  needsKey: boolean;
-}
-
-/** The line that calls the API from a shell. */
-export function Shell({ path, needsKey }: ShellProps) {
-  const key = needsKey ? `-H "X-API-Key: $SIXSCOPE_KEY" ` : "";
-  const command = `curl ${key}'${urlOf(path)}'`;
-  return (
-    <p class="shell">
-      <code>{command}</code> <Copy text={() => command} subject={`curl: ${path}`} />
-    </p>
   );
 }

@@ -1,7 +1,4 @@
-import type { Schema } from "./schema-check.ts";
-
-/** Schemas by the last part of their references. */
-export type Schemas = Readonly<Record<string, object>>;
+import { nameOf, type Schema, type Schemas } from "./schema-check.ts";
 
 /** Paragraphs with code in backquotes. */
 export function Prose({ text }: { text: string }) {
@@ -64,5 +61,3 @@ export function Fields({ schema, schemas }: { schema: Schema; schemas: Schemas }
 }
 
 const choicesOf = ({ oneOf, anyOf }: Schema) => oneOf ?? anyOf;
-
-const nameOf = (reference: string) => reference.split("/").at(-1) ?? reference;

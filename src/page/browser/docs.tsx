@@ -1,24 +1,14 @@
-import { render, useEffect, useState } from "hono/jsx/dom";
+import { render } from "hono/jsx/dom";
 import { askInterface, type Interface } from "./api.ts";
-import { Shell } from "./below.tsx";
 import { queryOf } from "./bookmark.ts";
-import { Fields, Prose, type Schemas, typeOf } from "./docs-schema.tsx";
-import type { Schema } from "./schema-check.ts";
+import { Fields, Prose, typeOf } from "./docs-schema.tsx";
+import type { Schema, Schemas } from "./schema-check.ts";
+import { Shell } from "./shell.tsx";
 
 type Operation = Interface["paths"][string]["get"];
 
 /** The interface document for reading. */
-function Docs() {
-  const [document, setDocument] = useState<Partial<Interface>>({});
-  const [state, setState] = useState("Loading the interface document");
-  useEffect(() => {
-    askInterface().then(setDocument, ({ message }: Error) => setState(message));
-  }, []);
-  useEffect(() => {
-    // The browser has looked for it before it was there.
-    globalThis.document.getElementById(location.hash.slice(1))?.scrollIntoView();
-  }, [document]);
-  const { info, paths = {}, components } = document;
+function Docs({ info, paths, components }: Interface) {
   const operations = Object.entries(paths);
   return (
     <>
@@ -26,12 +16,6 @@ function Docs() {
         <a class="brand" href="./">
           sixscope
         </a>
-        <nav aria-label="Tools">
-          <a href="./">Tools</a>
-          <a href="docs" aria-current="page">
-            API
-          </a>
-        </nav>
         <a class="aside" href="api/v1/openapi.json">
           OpenAPI document
         </a>
@@ -50,11 +34,11 @@ function Docs() {
         </nav>
         <div>
           <h1>
-            sixscope API <span class="tag">{info?.version}</span>
+            sixscope API <span class="tag">{info.version}</span>
           </h1>
-          {info ? <Prose text={info.description} /> : <p role="status">{state}</p>}
+          <Prose text={info.description} />
           {operations.map(([path, { get }]) => (
-            <Endpoint path={path} operation={get} schemas={components?.schemas ?? {}} />
+            <Endpoint path={path} operation={get} schemas={components.schemas as Schemas} />
           ))}
         </div>
       </main>
@@ -94,15 +78,20 @@ function Endpoint(props: { path: string; operation: Operation; schemas: Schemas 
       <h3>From a shell</h3>
       <Shell path={exampleOf(path, parameters)} needsKey={needsKey} />
       <h3>Answers</h3>
-      {Object.entries(responses).map(([status, response]) => (
-        <details>
-          <summary>
-            <strong>{status}</strong> {titleOf(response.description)}
-          </summary>
-          <Prose text={response.description} />
-          <Fields schema={response.content["application/json"].schema} schemas={schemas} />
-        </details>
-      ))}
+      <dl class="facts">
+        {Object.entries(responses).map(([status, { description, content }]) => (
+          <div>
+            <dt>{status}</dt>
+            <dd>
+              <Prose text={description} />
+              <details>
+                <summary>Fields</summary>
+                <Fields schema={content["application/json"].schema} schemas={schemas} />
+              </details>
+            </dd>
+          </div>
+        ))}
+      </dl>
     </section>
   );
 }
@@ -123,10 +112,8 @@ function exampleOf(path: string, parameters: Operation["parameters"]): string {
   return filled + queryOf(query);
 }
 
-/** The codes of errors that share a status, or what a success is. */
-function titleOf(description: string): string {
-  const codes = [...description.matchAll(/`([A-Z][A-Z0-9_]+)`:/g)].map(([, code]) => code);
-  return codes.length > 0 ? codes.join(", ") : description;
-}
-
-render(<Docs />, document.body);
+void askInterface().then((described) => {
+  render(<Docs {...described} />, document.body);
+  // The browser has looked for it before it was there.
+  document.getElementById(location.hash.slice(1))?.scrollIntoView();
+});

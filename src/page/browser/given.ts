@@ -1,13 +1,12 @@
 import { parseForeign } from "../../api/foreign.ts";
-import { reporterOf, type ToolName } from "../../tools/reports.ts";
+import type { ToolName } from "../../tools/reports.ts";
 import { printable } from "../../util/text.ts";
 import { askInterface } from "./api.ts";
 import { type Bookmark, HOME, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { packed, unpacked } from "./packed.ts";
 import { NEW_RUN, type Run } from "./run.ts";
-import { datesOf } from "./run-document.ts";
-import { matches, type Rules } from "./schema-check.ts";
+import { matches, type Schemas } from "./schema-check.ts";
 import { TEXTS } from "./texts.ts";
 
 const T = TEXTS.given;
@@ -32,9 +31,9 @@ const MAX_TEXT = 3000;
  *
  * @throws Error if that is too long
  */
-export async function resultHash({ bookmark, startedMs }: Run, document: object): Promise<string> {
+export async function resultHash({ bookmark }: Run, document: object): Promise<string> {
   const { tool, subject, options } = bookmark;
-  const text = await packed(JSON.stringify({ tool, subject, options, startedMs, document }));
+  const text = await packed(JSON.stringify({ tool, subject, options, document }));
   if (text.length > MAX_LINK) throw new Error(T.tooLong(text.length, MAX_LINK));
   return `${LINK_PREFIX}${text}`;
 }
@@ -46,16 +45,15 @@ export async function resultHash({ bookmark, startedMs }: Run, document: object)
  */
 export async function readLink(hash: string): Promise<Run> {
   const text = await unpacked(hash.slice(LINK_PREFIX.length), MAX_BYTES).catch(() => "");
-  const { tool, subject, options, startedMs, document } = objectIn(text);
+  const { tool, subject, options, document } = objectIn(text);
   const name = tools().find((each) => each === tool);
   if (name === undefined || !isText(subject)) throw new Error(T.damaged);
   if (!(await checker())(name, document)) throw new Error(T.mismatch);
   const texts = Object.entries(Object(options)).filter((option): option is [string, string] =>
     isText(option[1]),
   );
-  const started = typeof startedMs === "number" && Math.abs(startedMs) < 8e15 ? startedMs : null;
   const bookmark = { tool: name, subject, options: Object.fromEntries(texts) };
-  return runWith(bookmark, Object(document), "link", started);
+  return runWith(bookmark, Object(document), "link");
 }
 
 /**
@@ -70,7 +68,7 @@ export async function readFile(file: Blob): Promise<Run> {
   if (tool === undefined) throw new Error(T.noResult);
   const { target, hostname = target, compressed } = document;
   const bookmark = { tool, subject: `${hostname ?? compressed}`, options: {} };
-  return runWith(bookmark, document, "file", null);
+  return runWith(bookmark, document, "file");
 }
 
 const isText = (value: unknown): value is string =>
@@ -89,9 +87,7 @@ function runWith(
   { options, ...asked }: Bookmark,
   result: Readonly<Record<string, unknown>>,
   given: "link" | "file",
-  startedMs: number | null,
 ): Run {
-  const { state = "done" } = datesOf(result);
   const { name: FROM, all } = CALLER.from;
   const { locations } = result as { readonly locations?: readonly { location: string }[] };
   const names = locations?.map(({ location }) => location) ?? [];
@@ -100,9 +96,7 @@ function runWith(
   const from = locations && { [FROM]: isSeveral ? names.join(",") : (options[FROM] ?? all) };
   const bookmark = { ...asked, options: { ...options, ...from } };
   const path = pathOf(toolOf(bookmark.tool), bookmark);
-  // A run that was copied before its end has gone on without the copy.
-  const last = state === "running" ? "stopped" : state;
-  return { ...NEW_RUN, bookmark, path, state: last, result, startedMs, given };
+  return { ...NEW_RUN, bookmark, path, state: "done", result, startedMs: null, given };
 }
 
 /**
@@ -114,8 +108,8 @@ async function checker(): Promise<(tool: ToolName, document: unknown) => boolean
   const { paths, components } = await askInterface();
   return (tool, document) => {
     const content = paths[toolOf(tool).path]?.get.responses[200]?.content["application/json"];
-    const schemas = components.schemas as Rules["schemas"];
-    const draft = reporterOf(tool).draft?.("", []) ?? null;
-    return content !== undefined && matches(content.schema, document, { schemas, draft });
+    return (
+      content !== undefined && matches(content.schema, document, components.schemas as Schemas)
+    );
   };
 }

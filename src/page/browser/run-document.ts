@@ -12,13 +12,10 @@ type Values = Readonly<Record<string, string>>;
 interface Dates {
   readonly startedAt?: string;
   readonly version?: string;
-  /** Of a run that is not whole. */
-  readonly state?: Run["state"];
-  readonly progress?: string;
 }
 
 /** The part of a document, or of that of the first of several locations, that is about its run. */
-export function datesOf(document: object | null): Dates {
+function datesOf(document: object | null): Dates {
   const { details, locations = [] } = { ...document } as {
     readonly details?: Dates;
     readonly locations?: readonly { readonly result?: { readonly details?: Dates } }[];
@@ -65,7 +62,8 @@ function progressOf(tool: ToolName, { parts, repeats }: Run, values: Values): st
 export function stampOf(tool: ToolName, run: Run, values: Values, document: object | null): string {
   const { state, startedMs, given } = run;
   const dates = datesOf(document);
-  const { progress = progressOf(tool, run, values), startedAt = isoTime(startedMs) } = dates;
+  const { startedAt = isoTime(startedMs) } = dates;
+  const progress = progressOf(tool, run, values);
   // Which service measured a result that came with a link or a file is not known.
   const { version = given === null ? CALLER.version : "" } = dates;
   const host = given === null ? ` at ${location.host}` : "";

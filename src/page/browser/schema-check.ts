@@ -18,15 +18,6 @@ export interface Schema {
   readonly format?: string;
 }
 
-/** The place of named schemas, and the least that a document has that is not whole. */
-export interface Rules {
-  readonly schemas: Readonly<Record<string, Schema>>;
-  /** The document of a run without any event; null for a tool that has none. */
-  readonly draft: { readonly details?: object } | null;
-  /** True within a document that is not whole, whose counts have other bounds. */
-  readonly isDraft?: boolean;
-}
-
 /** Items of any list; the longest of a true document is one of 1,024 addresses. */
 const MAX_ITEMS = 4096;
 
@@ -36,18 +27,15 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
   ipv6: /^[\da-f:.]{2,45}$/i,
 };
 
-/** Further details of a document that is not whole. */
-const DRAFT_FIELDS: Schema["properties"] = {
-  state: { enum: ["running", "stopped", "broken", "done"] },
-  progress: { type: "string", pattern: "^\\d+ (?:of \\d+ )?\\w{1,20}$" },
-};
+/** Schemas by the last part of their references. */
+export type Schemas = Readonly<Record<string, Schema>>;
 
 /** True if a value from outside is as a schema says. */
-export function matches(schema: Schema, value: unknown, rules: Rules): boolean {
+export function matches(schema: Schema, value: unknown, schemas: Schemas): boolean {
   const { $ref, anyOf, type, pattern = "", format = "" } = schema;
-  const within = (part: Schema, inner: unknown) => matches(part, inner, rules);
+  const within = (part: Schema, inner: unknown) => matches(part, inner, schemas);
   if ($ref !== undefined) {
-    const named = rules.schemas[$ref.split("/").at(-1) ?? ""];
+    const named = schemas[nameOf($ref)];
     return named !== undefined && within(named, value);
   }
   if (anyOf && !anyOf.some((each) => within(each, value))) return false;
@@ -59,7 +47,7 @@ export function matches(schema: Schema, value: unknown, rules: Rules): boolean {
   }
   if (typeof value === "number") {
     const { minimum = -Infinity, maximum = Infinity } = schema;
-    return rules.isDraft ? value >= Math.min(0, minimum) : value >= minimum && value <= maximum;
+    return value >= minimum && value <= maximum;
   }
   if (Array.isArray(value)) {
     const { items = {}, maxItems = MAX_ITEMS } = schema;
@@ -67,12 +55,6 @@ export function matches(schema: Schema, value: unknown, rules: Rules): boolean {
   }
   if (typeof value !== "object" || value === null || type !== "object") return true;
   const fields = value as Readonly<Record<string, unknown>>;
-  const { details } = fields;
-  const isResult = schema.properties?.["details"]?.properties?.["startedAt"] !== undefined;
-  const hasState = isOf("object", details) && "state" in (details as object);
-  if (rules.draft && !rules.isDraft && isResult && hasState) {
-    return matches(draftOf(schema, rules.draft), value, { ...rules, isDraft: true });
-  }
   const { properties = {}, required = [], additionalProperties: others = true } = schema;
   return (
     required.every((name) => Object.hasOwn(fields, name)) &&
@@ -83,19 +65,8 @@ export function matches(schema: Schema, value: unknown, rules: Rules): boolean {
   );
 }
 
-/** The schema of a document that is not whole: it must have what one without any event has. */
-function draftOf(schema: Schema, draft: NonNullable<Rules["draft"]>): Schema {
-  const only = ({ required = [], ...others }: Schema, part: object = {}): Schema => ({
-    ...others,
-    required: required.filter((name) => name in part),
-  });
-  const details = only(schema.properties?.["details"] ?? {}, draft.details);
-  const properties = { ...details.properties, ...DRAFT_FIELDS };
-  return {
-    ...only(schema, draft),
-    properties: { ...schema.properties, details: { ...details, properties } },
-  };
-}
+/** The name of the schema that a reference leads to. */
+export const nameOf = (reference: string) => reference.split("/").at(-1) ?? reference;
 
 /** True if a value is of a type of JSON Schema; a number that is not finite is of none. */
 function isOf(type: string, value: unknown): boolean {
