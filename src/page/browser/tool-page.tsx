@@ -43,8 +43,7 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
         : (shown[0]?.document ?? null);
   const stamp = current ? stampOf(name, current, question.values, document) : "";
   const given = current?.given && TEXTS.given[current.given];
-  // The details of an error are no result.
-  const result = current?.result || current?.parts.length ? current : null;
+  const result = current?.result ? current : null;
   const text = () =>
     [
       `${[label, stamp, given].filter(Boolean).join("\n")}\n`,
