@@ -35,15 +35,11 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
     locations: shown.map(({ location, document }) => ({ location, result: document })),
     ...(summary && { details: summary }),
   };
-  const document =
-    current?.result && !current.repeats
-      ? current.result
-      : located.length > 1
-        ? several
-        : (shown[0]?.document ?? null);
+  // A link has a result that is whole, because it is checked as one.
+  const whole = current?.result && !current.repeats ? current : null;
+  const document = whole?.result ?? (located.length > 1 ? several : (shown[0]?.document ?? null));
   const stamp = current ? stampOf(name, current, question.values, document) : "";
   const given = current?.given && TEXTS.given[current.given];
-  const result = current?.result ? current : null;
   const text = () =>
     [
       `${[label, stamp, given].filter(Boolean).join("\n")}\n`,
@@ -82,7 +78,7 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
       </div>
       {/* While rows come, they would push it down. */}
       {current && current.state !== "running" && (
-        <Below {...{ bookmark, needsKey, text, document }} path={current.path} run={result} />
+        <Below {...{ bookmark, needsKey, text, document }} path={current.path} run={whole} />
       )}
     </>
   );
