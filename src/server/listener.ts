@@ -79,7 +79,8 @@ export function openListener(
       maxRequestBodySize: MAX_BODY_BYTES,
       routes: {
         "/healthz": () => health(200, "ok"),
-        "/readyz": () => (isStopping ? health(503, "stopping") : health(200, "ready")),
+        "/readyz": () =>
+          isStopping ? health(503, "stopping") : health(200, app.readiness?.() ?? "ready"),
       },
       fetch: answer,
       error: unforeseen,
