@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError } from "commander";
+import { STREAM, withPriority } from "../platform/systemd.ts";
 import { interfaceText } from "../server/endpoints.ts";
 import { TOOLS } from "../tools/table.ts";
 import { quote } from "../util/text.ts";
@@ -57,6 +58,8 @@ export function describeCommands(
     .exitOverride()
     .configureOutput({
       writeOut: (text) => say(text.trimEnd()),
+      writeErr: (text) =>
+        process.stderr.write(withPriority(text, "error", STREAM.error, environment)),
       outputError: (text, write) => write(inOurWords(text)),
     });
   addServiceCommands(program, environment);
@@ -80,7 +83,9 @@ export function describeCommands(
     .command("__complete", { hidden: true })
     .argument("[words...]")
     .allowUnknownOption()
-    .action((words: string[]) => print(candidates(program, words).join("\n")));
+    .action(async (words: string[]) =>
+      print((await candidates(program, words, environment)).join("\n")),
+    );
   pointToHelp(program, "sixscope");
   return program;
 }

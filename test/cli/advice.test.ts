@@ -24,7 +24,8 @@ case "$1" in
 show)
   state=failed
   test -e /run/pid && kill -0 "$(cat /run/pid)" 2> /dev/null && state=active
-  printf '%s\\n' LoadState=loaded User=sixscope "ActiveState=$state" \\
+  printf '%s\\n' LoadState=loaded User=sixscope "ActiveState=$state" "MainPID=$(cat /run/pid)" \\
+    AmbientCapabilities=cap_net_raw ProtectHome=yes PrivateTmp=no \\
     'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)' ;;
 stop | restart)
   test -e /run/pid && kill "$(cat /run/pid)" 2> /dev/null
