@@ -9,8 +9,8 @@ interface SharedRun<Row, Outcome> {
 }
 
 /**
- * Makes the function by which callers who ask for the same run while it is under way share it, so that many who
- * look at one target cost it no more than one does.
+ * Makes a function that joins a run, or starts it if none with its key is under way. So many callers who look at
+ * one target cost it no more than one does.
  *
  * The run's signal aborts when the last caller has the outcome or has gone. A caller whose signal aborts gets
  * `aborted`.

@@ -3,7 +3,7 @@ import { addressOf, C, loadLibc } from "../../src/platform/libc.ts";
 import type { InternetDescription } from "./internet-description.ts";
 import type { WorkerTask } from "./internet-worker.ts";
 import { type Probe, ProbeLog } from "./probe-log.ts";
-import { awaitAddress, run } from "./run.ts";
+import { runIp } from "./run.ts";
 import { openTun } from "./tun.ts";
 
 /** A running simulated internet. */
@@ -54,7 +54,7 @@ export async function startInternet(description: InternetDescription): Promise<I
       `addr add ${source}/128 dev ${device} nodad`,
       ...destinations.map(({ to }) => `route add ${to} dev ${device} src ${source}`),
     ];
-    await run(["sh", "-c", `ip -batch - && ${awaitAddress(source)}`], `${commands.join("\n")}\n`);
+    await runIp(commands);
   } catch (error) {
     closeSync(tun);
     throw error;

@@ -4,9 +4,7 @@ import { openIcmpIfAllowed } from "../../icmp/icmp.ts";
 import type { Prober } from "../../icmp/prober/prober.ts";
 import { cString, libc } from "../../platform/libc.ts";
 import { SOCK } from "../../platform/linux.ts";
-
 import { ping } from "../../tools/ping/engine.ts";
-
 import { type Finding, trying } from "./finding.ts";
 import { defaultRoutes } from "./machine.ts";
 

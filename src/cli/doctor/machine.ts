@@ -1,6 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
 import { openIcmpIfAllowed } from "../../icmp/icmp.ts";
-
 import { cString, libc } from "../../platform/libc.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { listText } from "../../util/text.ts";
