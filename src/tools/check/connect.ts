@@ -1,4 +1,5 @@
 /** The view of a client on a service at one address: a connection, the handshake of TLS, the head of an HTTP response. */
+import { addAbortListener } from "node:events";
 import { connect, type Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import { tryParseIp } from "../../addr/ip.ts";
@@ -99,26 +100,20 @@ async function firstOf<T>(
   listen: (resolve: (value: T) => void) => void,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
+  using _ = addAbortListener(signal, () => reject(signal.reason));
   let isConnected = false;
   socket.on("connect", () => {
     isConnected = true;
   });
   socket.on("error", reject);
   socket.on("close", () => reject(new Error(CLOSED)));
-  listen((value) => {
-    resolve(value);
-    // At once, as some servers do not end.
-    socket.destroy();
-  });
+  listen(resolve);
   try {
     return await promise;
   } catch (error) {
     throw isConnected ? error : new NoConnection();
   } finally {
-    signal.removeEventListener("abort", abort);
+    // At once, as some servers do not end.
     socket.destroy();
   }
 }
