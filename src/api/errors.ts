@@ -34,7 +34,7 @@ function kind<Shape extends z.core.$ZodLooseShape>(row: ErrorKind<Shape>): Error
   return row;
 }
 
-const asSent = (what: string) => text(`${what} as it was sent.`);
+const asSent = (subject: string) => text(`${subject} as it was sent.`);
 
 const retryAfterSeconds = () => whole("Seconds, as in Retry-After.", 1);
 

@@ -35,7 +35,7 @@ const DAY_MS = 86_400_000;
 
 const found = (finding: Finding, text: string): Seen => ({ finding, text });
 
-const clip = (said: string) => printable(said.slice(0, MAX_TEXT));
+const clip = (text: string) => printable(text.slice(0, MAX_TEXT));
 
 /** The message of an error if a server closes a connection without one. */
 const CLOSED = "it closed the connection";
