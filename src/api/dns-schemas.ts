@@ -11,7 +11,6 @@ import {
   resolverName,
   shape,
   text,
-  type ValueOf,
   whole,
 } from "./schemas.ts";
 
@@ -19,27 +18,11 @@ import {
 const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;
 const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
 
-/** The kinds of difference between the replies of resolvers. */
-const DIFFERENCES = ["records", "chain", "ttl", "rcode", "dnssec"] as const;
-
-/** The kinds of outcome that a caller can see. */
-const OUTCOMES = [
-  "answer",
-  "no-data",
-  "name-error",
-  "failure",
-  "malformed",
-  "unreachable",
-  "timeout",
-] as const;
-
 /** Fields that can be absent, each for itself. */
 const optional = <Fields extends Readonly<Record<string, z.ZodType>>>(fields: Fields) =>
   mapValues(fields, (schema) => schema.exactOptional()) as {
     [Name in keyof Fields]: z.ZodExactOptional<Fields[Name]>;
   };
-
-const milliseconds = (description: string) => whole(description, 0);
 
 const seconds = (description: string) => whole(description, 0, 0xffff_ffff);
 
@@ -53,7 +36,7 @@ export const dnsRecord = shape("DnsRecord", "A record of a name.", () => ({
 const dnsAttempt = shape("DnsAttempt", "One attempt at a server of a resolver.", () => ({
   server: text("The server's address and port."),
   transport: oneOf(TRANSPORTS, "The transport that was tried last."),
-  ms: milliseconds("Milliseconds that it took."),
+  ms: whole("Milliseconds that it took.", 0),
   outcome: text(
     "The response code, `timeout`, `malformed`, `referral`, `no-connection`, or an errno name.",
   ),
@@ -66,33 +49,32 @@ export const translation = shape("Translation", "An address that leads to a NAT6
   ipv4: ipv4Text("The IPv4 address inside, RFC 6052."),
 }));
 
-/** The fields of one resolver's reply, in the details of answers and errors. */
-export function dnsDetails() {
-  return {
-    question: record("What the resolver was asked.", {
-      name: text("The name as it was asked for, in presentation form."),
-      type: text("The type that was asked for."),
-      ...optional({ class: z.literal("CH").describe("The class, unless it is IN.") }),
+/** The fields that the reply of each resolver has, and the details of answers and errors. */
+const replyFields = () => ({
+  question: record("What the resolver was asked.", {
+    name: text("The name as it was asked for, in presentation form."),
+    type: text("The type that was asked for."),
+    ...optional({ class: z.literal("CH").describe("The class, unless it is IN.") }),
+  }),
+  ...optional({
+    server: text("Address and port of the server that answered."),
+    transport: oneOf(TRANSPORTS, "The transport of the answer."),
+    rcode: text("The response code's name, or what came instead."),
+    authenticated: flag("Whether the server says that it validated the answer with DNSSEC."),
+    extendedErrors: list(extendedError(), "The server's extended errors."),
+    nsid: text("With `nsid=yes`: the name of the server that answered, RFC 5001."),
+    clientSubnet: text("The clients' network, and how much of it was used, RFC 7871."),
+    incomplete: z.literal(true).describe("The server left the end of the CNAME chain open."),
+    soa: record("The SOA record that came with a negative answer.", {
+      name: text("The zone."),
+      value: text("The data of its SOA record."),
+      ttl: seconds("Seconds that the answer may be cached."),
     }),
-    ...optional({
-      server: text("Address and port of the server that answered."),
-      transport: oneOf(TRANSPORTS, "The transport of the answer."),
-      rcode: text("The response code's name, or what came instead."),
-      authenticated: flag("Whether the server says that it validated the answer with DNSSEC."),
-      extendedErrors: list(extendedError(), "The server's extended errors."),
-      nsid: text("With `nsid=yes`: the name of the server that answered, RFC 5001."),
-      clientSubnet: text("The clients' network, and how much of it was used, RFC 7871."),
-      incomplete: z.literal(true).describe("The server left the end of the CNAME chain open."),
-      soa: record("The SOA record that came with a negative answer.", {
-        name: text("The zone."),
-        value: text("The data of its SOA record."),
-        ttl: seconds("Seconds that the answer may be cached."),
-      }),
-      dns64: list(translation(), "The addresses that lead to a translator, if any."),
-    }),
-    attempts: list(dnsAttempt(), "Every attempt at a server, in order."),
-  };
-}
+    dns64: list(translation(), "The addresses that lead to a translator, if any."),
+    dnssec: dnssecVerdict(),
+  }),
+  attempts: list(dnsAttempt(), "Every attempt at a server, in order."),
+});
 
 const keyFields = () => ({
   keyTag: whole("The key's tag.", 0, 65_535),
@@ -132,8 +114,7 @@ const dnssecZone = shape("DnssecZone", "A zone of the chain of trust.", () => ({
   sets: list(dnssecSet(), "What was checked with its keys."),
 }));
 
-/** The schema of our own DNSSEC verdict, and of what the resolver claims. */
-export const dnssecVerdict = shape("DnssecVerdict", "The service's own DNSSEC verdict.", () => ({
+const dnssecVerdict = shape("DnssecVerdict", "The service's own DNSSEC verdict.", () => ({
   verdict: oneOf(
     VERDICTS,
     "`secure`: signed and valid from the trust anchor down; `insecure`: proven not to be signed; `bogus`: a signature or proof is wrong or missing; `indeterminate`: it cannot be found out.",
@@ -151,20 +132,16 @@ export const dnssecVerdict = shape("DnssecVerdict", "The service's own DNSSEC ve
   }),
 }));
 
-/** Our own DNSSEC verdict, and what the resolver claims. */
-export type DnssecDetails = ValueOf<ReturnType<typeof dnssecVerdict>>;
-
 /** The schema of the reply of one of several resolvers. */
 export const dnsReply = shape("DnsReply", "What one of several resolvers said.", () => ({
   resolver: resolverName(),
   outcome: oneOf(
-    OUTCOMES,
+    ["answer", "no-data", "name-error", "failure", "malformed", "unreachable", "timeout"],
     "`answer`, `no-data` and `name-error` are answers; the others are failures.",
   ),
   records: list(dnsRecord(), "As for one resolver."),
-  queryTime: milliseconds("Milliseconds from the query to the outcome."),
-  ...dnsDetails(),
-  ...optional({ dnssec: dnssecVerdict() }),
+  queryTime: whole("Milliseconds from the query to the outcome.", 0),
+  ...replyFields(),
 }));
 
 const dnsFinding = shape("DnsFinding", "A hint at why a resolver's reply differs.", () => ({
@@ -176,15 +153,17 @@ const dnsFinding = shape("DnsFinding", "A hint at why a resolver's reply differs
   text: text("The same in a sentence."),
 }));
 
-/** The fields that `resolver=all` adds to the details. */
-export const comparison = () =>
-  optional({
+/** The fields of the details of answers and errors; several resolvers are compared in theirs. */
+export const answerDetails = () => ({
+  ...replyFields(),
+  ...optional({
     resolvers: list(dnsReply(), "With `resolver=all`: what each one said."),
     agree: flag("Whether nothing but TTLs differs; absent if fewer than two have answered."),
     differences: list(
-      z.enum(DIFFERENCES),
+      z.enum(["records", "chain", "ttl", "rcode", "dnssec"]),
       "What differs between those that have answered; `ttl` if the records differ in nothing else, `chain` if their CNAME records do.",
     ),
     unanswered: list(resolverName(), "Those that have not answered; they are not compared."),
     findings: list(dnsFinding(), "What the resolvers say or show of their answers."),
-  });
+  }),
+});

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
 import { printable, quote } from "../util/text.ts";
-import { comparison, dnsDetails, dnsRecord, dnssecVerdict } from "./dns-schemas.ts";
+import { answerDetails, dnsRecord } from "./dns-schemas.ts";
 import {
   addressType,
   ipv6Text,
@@ -34,21 +34,26 @@ function kind<Shape extends z.core.$ZodLooseShape>(row: ErrorKind<Shape>): Error
   return row;
 }
 
-const asSent = (what: string) => text(`${what} as it was sent.`);
+const asSent = (subject: string) => text(`${subject} as it was sent.`);
 
 const retryAfterSeconds = () => whole("Seconds, as in Retry-After.", 1);
 
 const query = () => ({
   hostname: asSent("The name"),
   resolver: resolverName(),
-  ...dnsDetails(),
+  ...answerDetails(),
   records: list(
     dnsRecord(),
     "The CNAME chain in order, as far as it is known; absent if there is none.",
   ).exactOptional(),
-  dnssec: dnssecVerdict().exactOptional(),
-  ...comparison(),
 });
+
+/** An error of a question about a name, whose sentence is written by who throws it. */
+const aboutName = <Shape extends z.core.$ZodLooseShape>(
+  status: ErrorKind["status"],
+  meaning: string,
+  details: () => Shape,
+) => kind({ status, meaning, details, message: (_, text = "") => text });
 
 /** Every error code: status, meaning, details and message. */
 export const ERRORS = {
@@ -62,8 +67,8 @@ export const ERRORS = {
     }),
     message({ address, reason, position }, advice = "write it like 2001:db8::1") {
       const where = `IPv6 address: ${reason} (at character ${position})`;
-      const what = reason === undefined ? "IPv4 or IPv6 address" : where;
-      return `${quote(address)} is not a valid ${what}; ${advice}.`;
+      const expected = reason === undefined ? "IPv4 or IPv6 address" : where;
+      return `${quote(address)} is not a valid ${expected}; ${advice}.`;
     },
   }),
   INVALID_HOSTNAME: kind({
@@ -141,18 +146,8 @@ export const ERRORS = {
       `${problem}; GET /api/v1/openapi.json describes every endpoint.`,
     headers: ["Allow"],
   }),
-  HOSTNAME_NOT_FOUND: kind({
-    status: 404,
-    meaning: "the name does not exist",
-    details: query,
-    message: (_, text = "") => text,
-  }),
-  NO_IPV6_ADDRESS: kind({
-    status: 404,
-    meaning: "the target's name has no AAAA record",
-    details: query,
-    message: (_, text = "") => text,
-  }),
+  HOSTNAME_NOT_FOUND: aboutName(404, "the name does not exist", query),
+  NO_IPV6_ADDRESS: aboutName(404, "the target's name has no AAAA record", query),
   RATE_LIMITED: kind({
     status: 429,
     meaning: "the limit is used up; `Retry-After` says when to come back",
@@ -176,23 +171,13 @@ export const ERRORS = {
       `${reason}; try again in ${retryAfterSeconds} seconds.`,
     headers: ["Retry-After"],
   }),
-  RESOLVER_TIMEOUT: kind({
-    status: 500,
-    meaning: "the resolver did not answer in time",
-    details: query,
-    message: (_, text = "") => text,
-  }),
-  RESOLVER_FAILURE: kind({
-    status: 500,
-    meaning: "the resolver refused or failed",
-    details: () => ({
-      ...query(),
-      rcode: text(
-        "The name of the response code, or `MALFORMED`, `CNAME_LOOP`, `UNREACHABLE`, `SHORTAGE`, `REFERRAL` or `TOO_LARGE`.",
-      ),
-    }),
-    message: (_, text = "") => text,
-  }),
+  RESOLVER_TIMEOUT: aboutName(500, "the resolver did not answer in time", query),
+  RESOLVER_FAILURE: aboutName(500, "the resolver refused or failed", () => ({
+    ...query(),
+    rcode: text(
+      "The name of the response code, or `MALFORMED`, `CNAME_LOOP`, `UNREACHABLE`, `SHORTAGE`, `REFERRAL` or `TOO_LARGE`.",
+    ),
+  })),
   KEYS_UNAVAILABLE: kind({
     status: 500,
     meaning:

@@ -140,15 +140,13 @@ function exampleOf(code: ErrorCode) {
 export function describeParameter([name, parameter]: [string, Parameter]) {
   const { in: place, description, example } = parameter;
   const schema = parameter.schema();
-  const described = withoutIdentity(z.toJSONSchema(schema, { override: simplify }));
-  // The schema itself tells whether the parameter may be missing, and its default.
-  const missing = schema.safeParse(undefined);
   return {
     name,
     in: place,
     description,
-    required: !missing.success,
-    schema: { ...described, ...(missing.success && { default: missing.data }) },
+    // The schema itself tells whether the parameter may be missing.
+    required: !schema.safeParse(undefined).success,
+    schema: withoutIdentity(z.toJSONSchema(schema, { override: simplify })),
     example,
   };
 }

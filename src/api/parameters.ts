@@ -78,11 +78,11 @@ type Integer = About<number> &
   Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "price"> &
   Extract<Bounds, { readonly minimum: number }>;
 
-function integer(minimum: number, maximum: number, preset: unknown) {
+function integer(minimum: number, maximum: number, preset: number | undefined) {
   const inRange = z.int().min(minimum).max(maximum);
   const digits = z.string().regex(/^[0-9]+$/);
   const whole = digits.transform(Number).pipe(inRange);
-  return preset === undefined ? whole.optional() : whole.prefault(String(preset));
+  return preset === undefined ? whole.optional() : whole.default(preset);
 }
 
 /** A whole number in ASCII decimal digits, which may be missing; then its value is the default, if there is one. */
@@ -110,7 +110,9 @@ export function alone(parameters: Parameters): Parameters {
   const widened = (parameter: Parameter): Parameter => {
     const { bounds, maximumAlone: maximum } = parameter;
     if (maximum === undefined || bounds === undefined || "allowed" in bounds) return parameter;
-    const schema = once(() => integer(bounds.minimum, maximum, parameter.default));
+    const schema = once(() =>
+      integer(bounds.minimum, maximum, parameter.default as number | undefined),
+    );
     return { ...parameter, bounds: { ...bounds, maximum }, schema };
   };
   return mapValues(parameters, widened);

@@ -62,12 +62,12 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
     const row = table.rows[at - 1];
     const notes = last.name === "" ? notesOf(row?.cells.at(-1)) : [];
     if (notes.length === 0) return [line];
-    const said = `  ${notes.join("  ")}`;
+    const beside = `  ${notes.join("  ")}`;
     const style = styleOf(row, last);
     const shown = line.slice(0, line.findLastIndex((part) => textOf([part]).trim() !== "") + 1);
     const { length } = textOf(shown);
-    const end = [width, length].find((each) => each + said.length < columns);
-    if (end !== undefined) return [[...shown, "".padEnd(end - length), styled(style, said)]];
+    const end = [width, length].find((each) => each + beside.length < columns);
+    if (end !== undefined) return [[...shown, "".padEnd(end - length), styled(style, beside)]];
     const indent = columns < INDENT.length + LONGEST_ADDRESS + 1 ? " " : INDENT;
     const below = notes.flatMap((note) => wrapped(note, columns, indent.length));
     return [line, ...below.map((text) => [indent, styled(style, text)])];

@@ -214,9 +214,7 @@ export function networkText({ asn, name }: NonNullable<HopDetails["network"]>): 
 
 /** Short notes about a hop: its network, and the interface to it. */
 export function hopNotes({ network, zone, nameLate }: HopDetails = {}): string[] {
-  return [
-    ...(nameLate ? ["its name came too late"] : []),
-    ...(network === undefined ? [] : [networkText(network)]),
-    ...(zone === undefined ? [] : [`on ${zone}`]),
-  ];
+  const late = nameLate && "its name came too late";
+  const notes = [late, network && networkText(network), zone && `on ${zone}`];
+  return notes.filter((note) => typeof note === "string");
 }

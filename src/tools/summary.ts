@@ -17,8 +17,8 @@ interface Measured {
 
 /** The row of a location in the comparison of several, by its document or the code of its error if it has ended. */
 export function summaryRow(location: string, document: object = {}, error: string | null = null) {
-  const known = document as Partial<Measured>;
-  const { stats, results, queryTime, hops = [], mtu = null, details = {} } = known;
+  const measured = document as Partial<Measured>;
+  const { stats, results, queryTime, hops = [], mtu = null, details = {} } = measured;
   const isReached = details.reached ?? mtu !== null;
   const last = isReached ? hops.at(-1) : undefined;
   const times = results?.map(({ rtt }) => rtt) ?? last?.details?.rtts ?? [last?.rtt ?? []].flat();
@@ -51,10 +51,10 @@ const COLUMNS = [
 
 /** The table of a comparison, without the columns that no location fills. */
 export function summaryTable({ summary, matching }: Summary): Table {
-  const said = summary.map((row) => ({ ...row, verdict: row.verdict ?? row.error }));
-  const columns = COLUMNS.filter(({ name }) => said.some((row) => row[name] !== null));
+  const outcomes = summary.map((row) => ({ ...row, verdict: row.verdict ?? row.error }));
+  const columns = COLUMNS.filter(({ name }) => outcomes.some((row) => row[name] !== null));
   const heading = `${summary.length} of ${matching} locations, chosen at random`;
-  const rows = said.map(({ verdict, error, ...row }) => {
+  const rows = outcomes.map(({ verdict, error, ...row }) => {
     const cells = columns.map(({ name }) => ({ ...row, verdict })[name]);
     const toned = verdict === null ? null : tonedVerdict({ code: verdict, text: "" });
     return { cells, ...(toned && { tone: error === null ? toned.tone : "bad" }) };

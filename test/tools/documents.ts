@@ -1,9 +1,8 @@
 /** Documents with everything that each tool can report; each value occurs once. */
 
-import type { DnssecDetails } from "../../src/api/dns-schemas.ts";
 import type { CheckResult } from "../../src/tools/check/result.ts";
 import { checkVerdict } from "../../src/tools/check/verdict.ts";
-import type { DnsResult } from "../../src/tools/dns/result.ts";
+import type { DnsResult, DnssecDetails } from "../../src/tools/dns/result.ts";
 import { dnsVerdict } from "../../src/tools/dns/verdict.ts";
 import type { MtrResult } from "../../src/tools/mtr/result.ts";
 import { mtrVerdict } from "../../src/tools/mtr/verdict.ts";

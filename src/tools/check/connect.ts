@@ -1,4 +1,5 @@
 /** The view of a client on a service at one address: a connection, the handshake of TLS, the head of an HTTP response. */
+import { addAbortListener } from "node:events";
 import { connect, type Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import { tryParseIp } from "../../addr/ip.ts";
@@ -34,15 +35,10 @@ const DAY_MS = 86_400_000;
 
 const found = (finding: Finding, text: string): Seen => ({ finding, text });
 
-const clip = (said: string) => printable(said.slice(0, MAX_TEXT));
+const clip = (text: string) => printable(text.slice(0, MAX_TEXT));
 
 /** The message of an error if a server closes a connection without one. */
 const CLOSED = "it closed the connection";
-
-/** A connection did not come about. */
-class NoConnection extends Error {
-  override readonly name = "NoConnection";
-}
 
 /** Judges why there was no connection: Bun calls every error a refusal. */
 async function judgeNoConnection(ip: string, isTimeout: boolean): Promise<Seen> {
@@ -88,37 +84,32 @@ const NO_MORE = {
 const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
 
 /**
- * Waits for the first that a socket brings, and closes it.
+ * Waits for the first that a socket brings, and closes it; null if the socket did not connect.
  *
  * @param listen gets the function that takes it
- * @throws NoConnection if the socket did not connect; else its error, an error if it closes, or the signal's reason
+ * @throws the error of a socket that connected, an error if it closes, or the signal's reason
  */
 async function firstOf<T>(
   socket: Socket,
   signal: AbortSignal,
   listen: (resolve: (value: T) => void) => void,
-): Promise<T> {
+): Promise<T | null> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
+  using _ = addAbortListener(signal, () => reject(signal.reason));
   let isConnected = false;
   socket.on("connect", () => {
     isConnected = true;
   });
   socket.on("error", reject);
   socket.on("close", () => reject(new Error(CLOSED)));
-  listen((value) => {
-    resolve(value);
-    // At once, as some servers do not end.
-    socket.destroy();
-  });
+  listen(resolve);
   try {
     return await promise;
   } catch (error) {
-    throw isConnected ? error : new NoConnection();
+    if (isConnected) throw error;
+    return null;
   } finally {
-    signal.removeEventListener("abort", abort);
+    // At once, as some servers do not end.
     socket.destroy();
   }
 }
@@ -193,12 +184,12 @@ const INTERIM = /^(?:HTTP\/1\.\d 1(?!01)\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+/
 const HEAD = /^HTTP\/1\.\d (\d{1,9})\b(.*?)\n\r?\n/s;
 
 /**
- * Asks for the head of the service's root over HTTP/1.1, or HTTPS unless the port is that of HTTP. No
- * redirect is followed and no body is read. Not by `fetch`, which asks the proxy of the environment.
+ * Asks for the head of the service's root over HTTP/1.1, or HTTPS unless the port is that of HTTP; null without
+ * a connection. No redirect is followed and no body is read. Not by `fetch`, which asks the proxy of the environment.
  *
  * @throws Error
  */
-async function requestHead(service: Service, signal: AbortSignal): Promise<Head> {
+async function requestHead(service: Service, signal: AbortSignal): Promise<Head | null> {
   const { ip, port, name } = service;
   const isPlain = port === PLAIN_PORT;
   const host = name ?? (ip.includes(":") ? `[${ip}]` : ip);
@@ -227,6 +218,7 @@ async function requestHead(service: Service, signal: AbortSignal): Promise<Head>
       if (isOver || EMPTY_LINE.test(text)) resolve(text);
     });
   });
+  if (received === null) return null;
   const [, code, lines = ""] = HEAD.exec(received) ?? [];
   if (code === undefined) throw new Error(quote(received.slice(0, MAX_TEXT)));
   const status = Number(code);
@@ -276,11 +268,11 @@ function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
 export async function judgeTls(service: Service, limit: AbortSignal): Promise<Seen> {
   try {
     const socket = beginTls(service);
-    return await firstOf<Seen>(socket, limit, (resolve) =>
+    const seen = await firstOf<Seen>(socket, limit, (resolve) =>
       socket.on("secureConnect", () => resolve(judgeHandshake(socket, service.name))),
     );
+    return seen ?? NO_MORE;
   } catch (error) {
-    if (error instanceof NoConnection) return NO_MORE;
     const seen = judgeNoHandshake(error, limit.aborted);
     // Another protocol may be at home there.
     return service.port === TLS_PORT ? seen : { status: "skipped", text: seen.text };
@@ -295,12 +287,13 @@ export async function judgeHttp(
   limit: AbortSignal,
   { config, resolvers }: Pick<Services, "config" | "resolvers">,
 ): Promise<Seen> {
-  let head: Head;
+  let head: Head | null;
   try {
     head = await requestHead(service, limit);
   } catch (error) {
-    return error instanceof NoConnection ? NO_MORE : judgeNoHead(error, limit.aborted);
+    return judgeNoHead(error, limit.aborted);
   }
+  if (head === null) return NO_MORE;
   const name = head.location?.hostname ?? service.name;
   // A service that is asked over IPv4 may well lead to another.
   const isElsewhere = name !== null && name !== service.name && service.ip.includes(":");
@@ -323,18 +316,16 @@ async function hasIpv6Address(client: DnsClient, host: string, signal: AbortSign
 /** Opens connections one after another, as programs do. */
 export async function openTcp({ ip: host, port }: Service, attempts: number, limit: AbortSignal) {
   const times: number[] = [];
-  try {
-    while (times.length < attempts) {
-      const startMs = performance.now();
-      const socket = connect({ host, port });
-      const taken = await firstOf<number>(socket, limit, (resolve) =>
-        socket.on("connect", () => resolve(performance.now() - startMs)),
-      );
-      times.push(taken);
-    }
-  } catch {
-    if (times.length === 0) return await judgeNoConnection(host, limit.aborted);
+  while (times.length < attempts) {
+    const startMs = performance.now();
+    const socket = connect({ host, port });
+    const taken = await firstOf<number>(socket, limit, (resolve) =>
+      socket.on("connect", () => resolve(performance.now() - startMs)),
+    );
+    if (taken === null) break;
+    times.push(taken);
   }
+  if (times.length === 0) return await judgeNoConnection(host, limit.aborted);
   const text = `${host} accepts connections to port ${port}.`;
   return { text, rtt: round(Math.min(...times), 3), rttMost: round(Math.max(...times), 3) };
 }

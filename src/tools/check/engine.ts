@@ -205,7 +205,7 @@ function lookUp(hostname: string, take: Take, ask: Ask) {
 }
 
 /**
- * Does something that ends after some milliseconds; whatever it has opened may end with it.
+ * Does something that ends after some milliseconds.
  *
  * @throws the signal's reason
  */
@@ -214,20 +214,14 @@ export async function withLimit<T>(
   longestMs: number,
   run: (limit: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  // Not AbortSignal.any, which keeps what it joins for ever.
   const limit = new AbortController();
-  const end = () => limit.abort();
-  const timer = setTimeout(end, longestMs);
-  signal.addEventListener("abort", end);
-  if (signal.aborted) end();
+  const timer = setTimeout(() => limit.abort(), longestMs);
   try {
-    const seen = await run(limit.signal);
+    const seen = await run(AbortSignal.any([signal, limit.signal]));
     // Whatever ended with the signal was cut, not silent.
     signal.throwIfAborted();
     return seen;
   } finally {
-    end();
     clearTimeout(timer);
-    signal.removeEventListener("abort", end);
   }
 }

@@ -5,6 +5,7 @@ import { notGlobal, objectionTo } from "../../addr/policy.ts";
 import { type Prefix, parsePrefix, prefixContains } from "../../addr/prefix.ts";
 import { ApiError } from "../../api/errors.ts";
 import { once } from "../../api/schemas.ts";
+import { isDecisive } from "../../dns/outcome.ts";
 import { listText, plural } from "../../util/text.ts";
 import type { DnsResult } from "../dns/result.ts";
 import type { MtrResult } from "../mtr/result.ts";
@@ -52,21 +53,19 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
     return { finding, text: all ? `It has only ${all}. ${verdict.text}` : verdict.text };
   }
   const isKnown = dnssec && dnssec.verdict !== "indeterminate";
-  const said = `It has ${all}${isKnown ? `; DNSSEC: ${dnssec?.verdict}` : ""}.`;
+  const summary = `It has ${all}${isKnown ? `; DNSSEC: ${dnssec?.verdict}` : ""}.`;
   if (ipv6.every((ip) => translated.some((each) => each.ip === ip))) {
-    const text = `${said} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
+    const text = `${summary} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
     return { finding: "translator-only", text };
   }
   // Names of many servers have other addresses at each resolver; clients of one that has none use IPv4.
-  const lacks = resolvers.filter(
-    (reply) =>
-      ["answer", "no-data", "name-error"].includes(reply.outcome) &&
-      addressesIn(reply, "AAAA").length === 0,
-  );
-  if (lacks.length > 0) return { finding: "resolvers-differ", text: `${said} ${verdict.text}` };
+  const lacksThem = (reply: (typeof resolvers)[number]) =>
+    isDecisive({ kind: reply.outcome }) && addressesIn(reply, "AAAA").length === 0;
+  if (resolvers.some(lacksThem))
+    return { finding: "resolvers-differ", text: `${summary} ${verdict.text}` };
   return unanswered.length > 0
-    ? { finding: "resolver-silent", text: `${said} ${listText(unanswered)} did not answer.` }
-    : { text: said };
+    ? { finding: "resolver-silent", text: `${summary} ${listText(unanswered)} did not answer.` }
+    : { text: summary };
 }
 
 const detailsOf = (answer: Answer): object =>

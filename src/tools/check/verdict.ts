@@ -154,18 +154,18 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
     const silent = faults.filter(isSilent).length;
     const [waits, fails] = faults.length === 1 ? ["waits", "fails"] : ["wait", "fail"];
     const meets = silent === 0 ? fails : silent === faults.length ? waits : "wait or fail";
-    const so = `, so ${some} in ${all} first connections ${meets}`;
+    const consequence = `, so ${some} in ${all} first connections ${meets}`;
     // Clients elsewhere may have a way where this machine has none, or none where it has.
-    const isSo =
+    const isForAll =
       !isMost && faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");
-    const first = `${subject} works over IPv6, but not at ${some} of ${addresses}${isSo ? so : ""}: ${worst.ip} ${says(worst.finding)}`;
+    const first = `${subject} works over IPv6, but not at ${some} of ${addresses}${isForAll ? consequence : ""}: ${worst.ip} ${says(worst.finding)}`;
     return conclude("partly", `${first}${compared}`, worst);
   }
   const warning = worstOf(steps.filter((step) => !isIpv4(step)));
   if (warning?.finding) {
     const first = `${subject} works over IPv6, but ${says(warning.finding)}`;
-    const isSaid = warning.finding === "slower";
-    return conclude(warning.finding, `${first}${isSaid ? "" : compared}`, warning);
+    const isAboutSpeed = warning.finding === "slower";
+    return conclude(warning.finding, `${first}${isAboutSpeed ? "" : compared}`, warning);
   }
   return conclude("works", `${subject} works over IPv6${compared}`);
 }

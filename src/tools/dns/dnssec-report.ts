@@ -1,5 +1,5 @@
-import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import { type FactRow, factsOf, type Table, type Tone } from "../report.ts";
+import type { DnssecDetails } from "./result.ts";
 
 type Link = DnssecDetails["chain"][number];
 

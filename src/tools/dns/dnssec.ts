@@ -1,4 +1,3 @@
-import type { DnssecDetails } from "../../api/dns-schemas.ts";
 import type { DnsClient, QueryOptions } from "../../dns/client.ts";
 import { translationsIn } from "../../dns/dns64.ts";
 import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
@@ -6,6 +5,7 @@ import { createWork } from "../../dns/dnssec/limits.ts";
 import type { Reply } from "../../dns/dnssec/record-set.ts";
 import { type Validation, validate } from "../../dns/dnssec/validate.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
+import type { DnssecDetails } from "./result.ts";
 
 type Claim = DnssecDetails["resolver"]["claim"];
 

@@ -46,7 +46,7 @@ const typeSchema = once(() =>
     .string()
     .transform((text) => tryParseRecordType(text) ?? "")
     .pipe(z.union([z.enum(RECORD_TYPES), z.templateLiteral(["TYPE", z.int().min(1)])]))
-    .prefault("AAAA"),
+    .default("AAAA"),
 );
 
 /** `GET /dns/{hostname}`: the records of a name, from one resolver. */

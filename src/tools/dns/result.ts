@@ -1,11 +1,5 @@
 import { z } from "zod";
-import {
-  comparison,
-  dnsDetails,
-  dnsRecord,
-  type dnsReply,
-  dnssecVerdict,
-} from "../../api/dns-schemas.ts";
+import { answerDetails, dnsRecord, type dnsReply } from "../../api/dns-schemas.ts";
 import {
   list,
   measured,
@@ -17,8 +11,6 @@ import {
 } from "../../api/schemas.ts";
 import { verdictField } from "../fields.ts";
 
-const VERDICTS = ["answer", "no-data", "incomplete"] as const;
-
 /** The schema of the result. */
 export function dnsResult() {
   return named("DnsResult", "The records of a name, from one resolver.", {
@@ -28,10 +20,8 @@ export function dnsResult() {
     queryTime: whole("Milliseconds from the query to the answer.", 0),
     details: z.strictObject({
       ...measured(),
-      verdict: verdictField(VERDICTS),
-      ...dnsDetails(),
-      dnssec: dnssecVerdict().exactOptional(),
-      ...comparison(),
+      verdict: verdictField(["answer", "no-data", "incomplete"]),
+      ...answerDetails(),
     }),
   });
 }
@@ -44,3 +34,6 @@ export type DnsReply = ValueOf<ReturnType<typeof dnsReply>>;
 
 /** A kind of difference between the replies of resolvers. */
 export type Difference = NonNullable<DnsResult["details"]["differences"]>[number];
+
+/** Our own DNSSEC verdict, and what the resolver claims. */
+export type DnssecDetails = NonNullable<DnsReply["dnssec"]>;

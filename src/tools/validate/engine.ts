@@ -68,14 +68,14 @@ function allocationOf(address: Ipv6Address): NonNullable<AddressDetails["allocat
 function describeEmbedded(
   embedded: EmbeddedIpv4,
 ): NonNullable<AddressDetails["embeddedIPv4"]>[number] {
-  const { mechanism } = embedded;
-  if (mechanism !== "teredo") return { mechanism, address: formatIpv4(embedded.address) };
-  const { client, server, port, flags } = embedded;
+  if (embedded.mechanism !== "teredo") {
+    return { ...embedded, address: formatIpv4(embedded.address) };
+  }
+  const { client, server, flags } = embedded;
   return {
-    mechanism,
+    ...embedded,
     client: formatIpv4(client),
     server: formatIpv4(server),
-    port,
     flags: `0x${flags.toString(16).padStart(4, "0")}`,
     cone: (flags & 0x8000) !== 0,
   };
