@@ -7,7 +7,7 @@ import { choicesFor, FromField } from "./from-field.tsx";
 import { type Key, storeKey } from "./key.ts";
 import { KeyFields } from "./key-fields.tsx";
 import type { Run } from "./run.ts";
-import { keyChanged, type Manner, run, stop, type Wait } from "./state.ts";
+import { keyChanged, type Manner, run, stop } from "./state.ts";
 import { targetIn } from "./target-text.ts";
 import { viewOf } from "./views.ts";
 
@@ -31,19 +31,15 @@ export interface ToolProps {
   tool: PageTool;
   bookmark: Bookmark;
   current: Run | null;
-  wait: Wait | null;
 }
 
 /** The fields of a tool, its key if it needs one, and what starts it. */
-export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
+export function ToolForm({ tool, bookmark, current }: ToolProps) {
   const [subject, setSubject] = useState(bookmark.subject);
   const [options, setOptions] = useState(bookmark.options);
   const [typed, setTyped] = useState(NO_KEY);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const [note, setNote] = useState("");
-  const seconds = useCountdown(wait);
-  // A new key has a limit of its own.
-  const mustWait = seconds > 0 && typed.key === "";
   const { isAskedAsTyped, needsKey } = tool;
   const { repeat } = viewOf(tool.name);
   const isRunning = current?.state === "running";
@@ -57,7 +53,6 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
     if (typed.key !== "") {
       storeKey(typed);
       setTyped(NO_KEY);
-      keyChanged();
     }
     const chosen = [...fields.map(({ name }) => name), FROM]
       .map((name) => [name, chosenOf(name)] as const)
@@ -72,7 +67,7 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
     setSubject(text);
     setNote("");
     clearTimeout(timer.current);
-    if (!isAskedAsTyped || text === "" || mustWait) return;
+    if (!isAskedAsTyped || text === "") return;
     timer.current = setTimeout(() => start(text, { replaces: true }), PAUSE_MS);
   };
   // At once, or it takes back what was typed or chosen since the form is there.
@@ -83,13 +78,9 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
   useEffect(() => {
     if (isAskedAsTyped && bookmark.subject !== "" && current === null) start(bookmark.subject);
   }, [bookmark]);
-  useEffect(() => {
-    // The text may have changed meanwhile.
-    if (isAskedAsTyped && wait && !mustWait && subject !== "") start(subject, { replaces: true });
-  }, [mustWait]);
   const submit = (event: Event) => {
     event.preventDefault();
-    if (!mustWait) start(subject);
+    start(subject);
   };
   const locations = tool.hasFrom ? choicesFor(bookmark) : [];
   const asksKey = needsKey && CALLER.needsKey;
@@ -119,7 +110,7 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
               Stop
             </button>
           ) : (
-            <button key="run" type="submit" class="main" disabled={mustWait}>
+            <button key="run" type="submit" class="main">
               {current ? "Run again" : "Run"}
             </button>
           )}
@@ -127,7 +118,7 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
             <button
               key="repeat"
               type="button"
-              disabled={mustWait || isRunning}
+              disabled={isRunning}
               onClick={() => start(subject, { repeat })}
             >
               {repeat.label}
@@ -136,14 +127,6 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
         </div>
       )}
       <ProblemOf name={FORM} problem={problemAt(FORM)} />
-      {wait && (mustWait || current?.problem === wait.problem) && (
-        <p class="countdown">
-          <span role="status">{waitText(wait)}</span>{" "}
-          <span role="timer">
-            {mustWait ? `Try again in ${seconds} s.` : "You can try again now."}
-          </span>
-        </p>
-      )}
     </form>
   );
 }
@@ -159,26 +142,5 @@ function problemsBy(current: Run | null, fields: readonly string[]) {
   const named = code === "INVALID_PARAMETER" ? details?.parameter : about;
   const isSubject = ABOUT_SUBJECT.test(code ?? "");
   const cause = isSubject || (named && fields.includes(named)) ? named : FORM;
-  // A refusal that ends by itself is no mistake in a field.
-  const shown = details?.retryAfterSeconds === undefined ? message : "";
-  return (field: string) => (field === cause && shown ? shown : null);
-}
-
-/** Why a caller must wait. */
-function waitText({ problem: { code, message, details } }: Wait): string {
-  const limit = details?.limit ?? 0;
-  if (code === "RATE_LIMITED") return `The limit of ${limit} requests a minute is used up.`;
-  if (code !== "TOO_MANY_PROBES") return message;
-  return `As many measurements are running as may at once (${limit}).`;
-}
-
-/** The seconds until a caller may try again; 0 if that is now. */
-function useCountdown(wait: Wait | null): number {
-  const [, redraw] = useState(0);
-  useEffect(() => {
-    if (wait === null) return;
-    const timer = setInterval(() => redraw(Date.now()), 250);
-    return () => clearInterval(timer);
-  }, [wait]);
-  return wait === null ? 0 : Math.max(0, Math.ceil((wait.untilMs - Date.now()) / 1000));
+  return (field: string) => (field === cause && message ? message : null);
 }

@@ -11,7 +11,7 @@ import { TEXTS } from "./texts.ts";
 import { ToolForm, type ToolProps } from "./tool-form.tsx";
 
 /** A tool: its form, its result at each location, and what can be done with the result. */
-export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
+export function ToolPage({ tool, bookmark, current }: ToolProps) {
   const { name, needsKey } = tool;
   const [label] = tool.labels;
   const { subject, options } = bookmark;
@@ -54,7 +54,7 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
       <h1 class="unseen">
         {label} {subject}
       </h1>
-      <ToolForm {...{ tool, bookmark, current, wait }} />
+      <ToolForm {...{ tool, bookmark, current }} />
       {given && <p class="given">{given}</p>}
       {current && <p class="stamp">{stamp}</p>}
       {comparison && <Tables tables={[comparison]} />}
