@@ -4,10 +4,10 @@ import type { Bookmark } from "./bookmark.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
 import { OptionField, ProblemOf, TextField } from "./fields.tsx";
 import { choicesFor, FromField } from "./from-field.tsx";
-import { type Key, storeKey } from "./key.ts";
+import { storeKey } from "./key.ts";
 import { KeyFields } from "./key-fields.tsx";
 import type { Run } from "./run.ts";
-import { keyChanged, type Manner, run, stop } from "./state.ts";
+import { type Manner, run, stop } from "./state.ts";
 import { targetIn } from "./target-text.ts";
 import { viewOf } from "./views.ts";
 
@@ -22,9 +22,10 @@ const FORM = "form";
 
 const KEY = "key";
 
-const FROM = CALLER.from.name;
+/** The name of the button for a run that goes on. */
+const REPEAT = "repeat";
 
-const NO_KEY: Key = { key: "", onDevice: false };
+const FROM = CALLER.from.name;
 
 /** A tool, what it is asked, and its run if there was one. */
 export interface ToolProps {
@@ -37,7 +38,6 @@ export interface ToolProps {
 export function ToolForm({ tool, bookmark, current }: ToolProps) {
   const [subject, setSubject] = useState(bookmark.subject);
   const [options, setOptions] = useState(bookmark.options);
-  const [typed, setTyped] = useState(NO_KEY);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const [note, setNote] = useState("");
   const { isAskedAsTyped, needsKey } = tool;
@@ -50,10 +50,6 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
   );
   const start = (asked: string, manner: Manner = {}) => {
     clearTimeout(timer.current);
-    if (typed.key !== "") {
-      storeKey(typed);
-      setTyped(NO_KEY);
-    }
     const chosen = [...fields.map(({ name }) => name), FROM]
       .map((name) => [name, chosenOf(name)] as const)
       .filter(([name, value]) => value !== defaults[name]);
@@ -80,7 +76,11 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
   }, [bookmark]);
   const submit = (event: Event) => {
     event.preventDefault();
-    start(subject);
+    const { target, submitter } = event as SubmitEvent;
+    const form = new FormData(target as HTMLFormElement, submitter);
+    const key = form.get(KEY);
+    if (key !== null) storeKey({ key: `${key}`, onDevice: form.has("onDevice") });
+    start(subject, form.has(REPEAT) ? { repeat } : {});
   };
   const locations = tool.hasFrom ? choicesFor(bookmark) : [];
   const asksKey = needsKey && CALLER.needsKey;
@@ -102,7 +102,7 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
         <OptionField option={option} {...field(option.name)} />
       ))}
       {locations.length > 0 && <FromField choices={locations} {...field(FROM)} />}
-      {asksKey && <KeyFields value={typed} onValue={setTyped} problem={problemAt(KEY)} />}
+      {asksKey && <KeyFields problem={problemAt(KEY)} />}
       {!isAskedAsTyped && (
         <div class="buttons cluster">
           {isRunning ? (
@@ -115,12 +115,7 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
             </button>
           )}
           {repeat && (
-            <button
-              key="repeat"
-              type="button"
-              disabled={isRunning}
-              onClick={() => start(subject, { repeat })}
-            >
+            <button key="repeat" type="submit" name={REPEAT} disabled={isRunning}>
               {repeat.label}
             </button>
           )}
