@@ -2,7 +2,7 @@ import { render } from "hono/jsx/dom";
 import { askInterface, type Interface } from "./api.ts";
 import { queryOf } from "./bookmark.ts";
 import { Fields, Prose, typeOf } from "./docs-schema.tsx";
-import type { Schema, Schemas } from "./schema-check.ts";
+import type { Schemas } from "./schema-check.ts";
 import { Shell } from "./shell.tsx";
 
 type Operation = Interface["paths"][string]["get"];
@@ -38,7 +38,7 @@ function Docs({ info, paths, components }: Interface) {
           </h1>
           <Prose text={info.description} />
           {operations.map(([path, { get }]) => (
-            <Endpoint path={path} operation={get} schemas={components.schemas as Schemas} />
+            <Endpoint path={path} operation={get} schemas={components.schemas} />
           ))}
         </div>
       </main>
@@ -98,7 +98,7 @@ function Endpoint(props: { path: string; operation: Operation; schemas: Schemas 
 
 function aboutParameter({ required, schema }: Operation["parameters"][number]): string {
   const preset = "default" in schema ? `default ${schema.default}` : null;
-  return [required ? "needed" : null, typeOf(schema as Schema), preset].filter(Boolean).join(", ");
+  return [required ? "needed" : null, typeOf(schema), preset].filter(Boolean).join(", ");
 }
 
 /** The call with the examples of the parameters that it needs. */

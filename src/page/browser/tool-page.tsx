@@ -5,9 +5,9 @@ import { Below } from "./below.tsx";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { runsByLocation, summaryOf } from "./by-location.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
+import { GIVEN } from "./given.ts";
 import { ReportView, Tables } from "./report-view.tsx";
 import { documentOf, stampOf } from "./run-document.ts";
-import { TEXTS } from "./texts.ts";
 import { ToolForm, type ToolProps } from "./tool-form.tsx";
 
 /** A tool: its form, its result at each location, and what can be done with the result. */
@@ -39,7 +39,7 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
   const whole = current?.result && !current.repeats ? current : null;
   const document = whole?.result ?? (located.length > 1 ? several : (shown[0]?.document ?? null));
   const stamp = current ? stampOf(name, current, question.values, document) : "";
-  const given = current?.given && TEXTS.given[current.given];
+  const given = current?.given && GIVEN[current.given];
   const text = () =>
     [
       `${[label, stamp, given].filter(Boolean).join("\n")}\n`,
