@@ -27,20 +27,21 @@ const { subject } = bookmarkHere();
 let state: State = {
   ...{ bookmark: bookmarkHere(), runs: new Map(), limit: null, subject, notice: null },
 };
-let active: AbortController | null = null;
-const listeners = new Set<() => void>();
+let active = new AbortController();
+/** Draws the page again; one component uses the state. */
+let redraw = () => {};
 
 function change(part: Partial<State>): void {
   state = { ...state, ...part };
-  for (const listener of listeners) listener();
+  redraw();
 }
 
 /** The state of the page; the component is drawn again when it changes. */
 export function useAppState(): State {
   return useSyncExternalStore(
     (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+      redraw = listener;
+      return () => {};
     },
     () => state,
   );
@@ -60,24 +61,13 @@ export function placeOf(tool: ToolName): Bookmark {
 }
 
 /** Stops what runs. */
-export function stop(): void {
-  active?.abort();
-  active = null;
-}
+export const stop = () => active.abort();
 
 /** Notices that a key was stored or forgotten. */
 export const keyChanged = () => change({});
 
 /** Notices what the service says about the limit. */
 export const noteLimit = (limit: Limit) => change({ limit });
-
-/** How a bookmark is run. */
-export interface Manner {
-  /** For a run that goes on until it is stopped. */
-  readonly repeat?: View["repeat"];
-  /** True if it replaces the last bookmark in the history, as it does while the user types. */
-  readonly replaces?: boolean;
-}
 
 /** Keeps a run, at the end. */
 function keep(run: Run, part: Partial<State> = {}): void {
@@ -87,15 +77,20 @@ function keep(run: Run, part: Partial<State> = {}): void {
   change({ ...part, runs: runs.set(hash, run) });
 }
 
-/** Goes to a bookmark, and runs its tool. */
-export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {}): Promise<void> {
+/**
+ * Goes to a bookmark, and runs its tool.
+ *
+ * @param repeat for a run that goes on until it is stopped
+ */
+export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<void> {
   stop();
-  const controller = new AbortController();
-  active = controller;
-  const { signal } = controller;
+  active = new AbortController();
+  const { signal } = active;
   const hash = hashOf(bookmark);
-  if (location.hash !== hash) history[replaces ? "replaceState" : "pushState"](null, "", hash);
   const tool = toolOf(bookmark.tool);
+  // What is asked while the user types is one entry of the history.
+  const go = tool.isAskedAsTyped ? "replaceState" : "pushState";
+  if (location.hash !== hash) history[go](null, "", hash);
   const options = { ...bookmark.options, ...repeat?.values };
   const path = pathOf(tool, { ...bookmark, options });
   const repeats = repeat !== undefined;

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useLayoutEffect, useState } from "hono/jsx/dom";
 import type { PageTool } from "../caller.ts";
 import type { Bookmark } from "./bookmark.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
@@ -6,8 +6,9 @@ import { OptionField, ProblemOf, TextField } from "./fields.tsx";
 import { choicesFor, FromField } from "./from-field.tsx";
 import { storeKey } from "./key.ts";
 import { KeyFields } from "./key-fields.tsx";
+import type { View } from "./pictures/picture.ts";
 import type { Run } from "./run.ts";
-import { type Manner, run, stop } from "./state.ts";
+import { run, stop } from "./state.ts";
 import { targetIn } from "./target-text.ts";
 import { viewOf } from "./views.ts";
 
@@ -38,7 +39,6 @@ export interface ToolProps {
 export function ToolForm({ tool, bookmark, current }: ToolProps) {
   const [subject, setSubject] = useState(bookmark.subject);
   const [options, setOptions] = useState(bookmark.options);
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const [note, setNote] = useState("");
   const { isAskedAsTyped, needsKey } = tool;
   const { repeat } = viewOf(tool.name);
@@ -48,8 +48,7 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
   const fields = tool.options.filter(
     ({ goesWith: other }) => !other || chosenOf(other) !== defaults[other],
   );
-  const start = (asked: string, manner: Manner = {}) => {
-    clearTimeout(timer.current);
+  const start = (asked: string, repeat?: View["repeat"]) => {
     const chosen = [...fields.map(({ name }) => name), FROM]
       .map((name) => [name, chosenOf(name)] as const)
       .filter(([name, value]) => value !== defaults[name]);
@@ -57,14 +56,11 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
     const subject = isAskedAsTyped ? asked : targetIn(asked);
     const isTaken = !isAskedAsTyped && subject !== asked.trim();
     setNote(isTaken ? `“${subject}” was taken out of “${asked.trim()}”.` : "");
-    void run({ tool: tool.name, subject, options: Object.fromEntries(chosen) }, manner);
+    void run({ tool: tool.name, subject, options: Object.fromEntries(chosen) }, repeat);
   };
   const write = (text: string) => {
     setSubject(text);
     setNote("");
-    clearTimeout(timer.current);
-    if (!isAskedAsTyped || text === "") return;
-    timer.current = setTimeout(() => start(text, { replaces: true }), PAUSE_MS);
   };
   // At once, or it takes back what was typed or chosen since the form is there.
   useLayoutEffect(() => {
@@ -72,15 +68,18 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
     setOptions(bookmark.options);
   }, [bookmark]);
   useEffect(() => {
-    if (isAskedAsTyped && bookmark.subject !== "" && current === null) start(bookmark.subject);
-  }, [bookmark]);
+    const isAsked = subject === bookmark.subject && current !== null;
+    if (!isAskedAsTyped || subject === "" || isAsked) return;
+    const timer = setTimeout(() => start(subject), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [bookmark, subject]);
   const submit = (event: Event) => {
     event.preventDefault();
     const { target, submitter } = event as SubmitEvent;
     const form = new FormData(target as HTMLFormElement, submitter);
     const key = form.get(KEY);
     if (key !== null) storeKey({ key: `${key}`, onDevice: form.has("onDevice") });
-    start(subject, form.has(REPEAT) ? { repeat } : {});
+    start(subject, form.has(REPEAT) ? repeat : undefined);
   };
   const locations = tool.hasFrom ? choicesFor(bookmark) : [];
   const asksKey = needsKey && CALLER.needsKey;
