@@ -1,17 +1,11 @@
+import type { Caller } from "../caller.ts";
 import { urlOf } from "./api.ts";
 import { HOME } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { type Family, type Measured, PATIENCE_SECONDS } from "./connection.ts";
 
-/** An encrypted page may not ask for what is not. */
-const isMixed =
-  location.protocol === "https:" && JSON.stringify(CALLER.familyUrls).includes('"http:');
-
-/** The URLs of this service by one address family each; null if the page cannot ask them. */
-export const FAMILY_URLS = isMixed ? null : CALLER.familyUrls;
-
 /** Measures the connection of the caller, with up to two requests to each URL. */
-export async function measure(urls: NonNullable<typeof FAMILY_URLS>): Promise<Measured> {
+export async function measure(urls: NonNullable<Caller["familyUrls"]>): Promise<Measured> {
   const [[ipv4Url = "", directUrl], [ipv6Url = ""]] = [urls.ipv4, urls.ipv6];
   const askAddress = (base: string) => ask(urlOf(toolOf(HOME).path.slice(1), base));
   const [ipv4, ipv6] = await Promise.all([askAddress(ipv4Url), askAddress(ipv6Url)]);

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useState } from "hono/jsx/dom";
+import { useLayoutEffect, useState } from "hono/jsx/dom";
 import type { PageTool } from "../caller.ts";
 import type { Bookmark } from "./bookmark.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
@@ -48,15 +48,18 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
   const fields = tool.options.filter(
     ({ goesWith: other }) => !other || chosenOf(other) !== defaults[other],
   );
-  const start = (asked: string, repeat?: View["repeat"]) => {
-    const chosen = [...fields.map(({ name }) => name), FROM]
+  const locations = tool.hasFrom ? choicesFor(bookmark) : [];
+  const names = [...fields.map(({ name }) => name), ...(locations.length > 0 ? [FROM] : [])];
+  const start = (repeat?: View["repeat"]) => {
+    const chosen = names
       .map((name) => [name, chosenOf(name)] as const)
       .filter(([name, value]) => value !== defaults[name]);
     // White space is no part of an address, which is said while one types.
-    const subject = isAskedAsTyped ? asked : targetIn(asked);
-    const isTaken = !isAskedAsTyped && subject !== asked.trim();
-    setNote(isTaken ? `“${subject}” was taken out of “${asked.trim()}”.` : "");
-    void run({ tool: tool.name, subject, options: Object.fromEntries(chosen) }, repeat);
+    const target = isAskedAsTyped ? subject : targetIn(subject);
+    const isTaken = !isAskedAsTyped && target !== subject.trim();
+    setNote(isTaken ? `“${target}” was taken out of “${subject.trim()}”.` : "");
+    const options = Object.fromEntries(chosen);
+    void run({ tool: tool.name, subject: target, options }, repeat);
   };
   const write = (text: string) => {
     setSubject(text);
@@ -67,10 +70,11 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
     setSubject(bookmark.subject);
     setOptions(bookmark.options);
   }, [bookmark]);
-  useEffect(() => {
+  // At once too, or the timer of a text that is already longer is never cleared.
+  useLayoutEffect(() => {
     const isAsked = subject === bookmark.subject && current !== null;
     if (!isAskedAsTyped || subject === "" || isAsked) return;
-    const timer = setTimeout(() => start(subject), PAUSE_MS);
+    const timer = setTimeout(start, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [bookmark, subject]);
   const submit = (event: Event) => {
@@ -79,15 +83,10 @@ export function ToolForm({ tool, bookmark, current }: ToolProps) {
     const form = new FormData(target as HTMLFormElement, submitter);
     const key = form.get(KEY);
     if (key !== null) storeKey({ key: `${key}`, onDevice: form.has("onDevice") });
-    start(subject, form.has(REPEAT) ? repeat : undefined);
+    start(form.has(REPEAT) ? repeat : undefined);
   };
-  const locations = tool.hasFrom ? choicesFor(bookmark) : [];
   const asksKey = needsKey && CALLER.needsKey;
-  const problemAt = problemsBy(current, [
-    ...fields.map(({ name }) => name),
-    ...(locations.length > 0 ? [FROM] : []),
-    ...(asksKey ? [KEY] : []),
-  ]);
+  const problemAt = problemsBy(current, [...names, ...(asksKey ? [KEY] : [])]);
   const field = (name: string) => ({
     value: chosenOf(name),
     onValue: (value: string) => setOptions({ ...options, [name]: value }),
