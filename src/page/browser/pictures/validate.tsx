@@ -42,14 +42,7 @@ function Nibble({ digit }: { digit: string }) {
   return (
     <svg viewBox="0 0 17 5" class="nibble" aria-hidden="true">
       {[8, 4, 2, 1].map((bit, index) => (
-        <rect
-          x={index * 4 + 0.5}
-          y={0.5}
-          width={3.4}
-          height={4}
-          rx={0.6}
-          class={value & bit ? "set" : "clear"}
-        />
+        <rect x={index * 4 + 0.5} class={value & bit ? "set" : "clear"} />
       ))}
     </svg>
   );
