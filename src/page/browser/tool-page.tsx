@@ -5,6 +5,7 @@ import { Below } from "./below.tsx";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { runsByLocation, summaryOf } from "./by-location.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
+import { ProblemOf } from "./fields.tsx";
 import { GIVEN } from "./given.ts";
 import { ReportView, Tables } from "./report-view.tsx";
 import { documentOf, stampOf } from "./run-document.ts";
@@ -21,7 +22,6 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
   };
   const located = runsByLocation(current, options[CALLER.from.name]).map(({ location, run }) => ({
     location,
-    heading: location === null ? null : `From ${location}`,
     run,
     document: run && documentOf(name, subject, run, question.values),
   }));
@@ -44,9 +44,9 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     [
       `${[label, stamp, given].filter(Boolean).join("\n")}\n`,
       ...(comparison ? [plainText(tablesLines([comparison]))] : []),
-      ...located.map(({ heading, run, document }) => {
+      ...located.map(({ location, run, document }) => {
         const lines = document ? reportText(report(document)) : `${run?.problem?.message}\n`;
-        return heading === null ? lines : `${heading}\n${lines}`;
+        return location === null ? lines : `From ${location}\n${lines}`;
       }),
     ].join("\n");
   return (
@@ -59,18 +59,15 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
       {current && <p class="stamp">{stamp}</p>}
       {comparison && <Tables tables={[comparison]} />}
       <div id="result" class={located.length > 1 ? "locations" : ""}>
-        {located.map(({ heading, run, document }) => {
+        {located.map(({ location, run, document }) => {
           const isRunning = run?.state === "running";
           const view = <ReportView tool={name} {...{ document, asked, isRunning }} />;
-          if (heading === null) return view;
+          if (location === null) return view;
+          const heading = `From ${location}`;
           return (
             <section key={heading} class="location" aria-label={heading}>
               <h2>{heading}</h2>
-              {run?.problem && (
-                <p class="problem" role="alert">
-                  {run.problem.message}
-                </p>
-              )}
+              <ProblemOf name={location} problem={run?.problem?.message ?? null} />
               {view}
             </section>
           );
