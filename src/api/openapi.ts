@@ -18,7 +18,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
 ];
 
 /** A piece of JSON Schema 2020-12. */
-type JsonSchema = z.core.JSONSchema.BaseSchema;
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /** Describes the API in OpenAPI 3.1, from the definitions that handle the requests. */
 export function describeInterface(endpoints: readonly Endpoint[]) {
@@ -105,7 +105,7 @@ function describeEvents(events: Readonly<Record<string, object>>) {
 function describeResponse(
   description: string,
   extraHeaders: readonly string[],
-  schema: object,
+  schema: JsonSchema,
   examples: Readonly<Record<string, { readonly value: unknown } | { readonly $ref: string }>>,
   events?: Readonly<Record<string, object>>,
 ) {

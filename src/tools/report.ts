@@ -123,7 +123,7 @@ type TraceError = ValueOf<ReturnType<typeof traceError>>;
 
 type IcmpError = Pick<TraceError, "name" | "type" | "code" | "from">;
 
-type RunDetails = ValueOf<
+export type RunDetails = ValueOf<
   z.ZodObject<ReturnType<typeof runDetailFields> & ReturnType<typeof portField>>
 >;
 

@@ -98,13 +98,13 @@ const probes = (["ping", "trace"] as const).flatMap((tool): Row[] => [
   ["RESOLVER_FAILURE", `#/${tool}/www.elsewhere.test`, "form", "refused to answer"],
   ["RESOLVER_TIMEOUT", `#/${tool}/www.example.test`, "form", "did not answer in time", "deaf"],
   ["ICMP_UNAVAILABLE", `#/${tool}/::1`, "form", "has no raw socket", "bare"],
-  ["RATE_LIMITED", `#/${tool}/::1`, "wait", "is used up", "strict"],
-  ["TOO_MANY_PROBES", `#/${tool}/${TARGETS.far}`, "wait", "All 1 probe slots are in use"],
+  ["RATE_LIMITED", `#/${tool}/::1`, "form", "is used up", "strict"],
+  ["TOO_MANY_PROBES", `#/${tool}/${TARGETS.far}`, "form", "All 1 probe slots are in use"],
 ]);
 
 const ROWS: readonly Row[] = [
   ["INVALID_ADDRESS", "#/validate/2001:db8::g", "subject", "neither a hex digit nor a colon"],
-  ["RATE_LIMITED", "#/validate/2001:db8::1", "wait", "is used up", "strict"],
+  ["RATE_LIMITED", "#/validate/2001:db8::1", "form", "is used up", "strict"],
   ["INVALID_ADDRESS", "#/dns/192.0.2.256?type=PTR", "subject", "valid IPv4 or IPv6 address"],
   ["INVALID_HOSTNAME", "#/dns/a..example", "subject", "it has an empty label"],
   ["INVALID_PARAMETER", "#/dns/www.example.test?type=AXFR", "type", "it must be one of"],
@@ -112,7 +112,7 @@ const ROWS: readonly Row[] = [
   ["HOSTNAME_NOT_FOUND", "#/dns/missing.example.test", "subject", "does not exist"],
   ["RESOLVER_FAILURE", "#/dns/www.elsewhere.test", "form", "refused to answer"],
   ["RESOLVER_TIMEOUT", "#/dns/www.example.test", "form", "did not answer in time", "deaf"],
-  ["RATE_LIMITED", "#/dns/www.example.test", "wait", "is used up", "strict"],
+  ["RATE_LIMITED", "#/dns/www.example.test", "form", "is used up", "strict"],
   ["INVALID_PARAMETER", "#/ping/::1?count=99", "count", "a whole number from 1 to 10"],
   ["INVALID_PARAMETER", "#/trace/::1?maxHops=0", "maxHops", "a whole number from 1 to 64"],
   ...probes,
@@ -146,13 +146,8 @@ const BEFORE: Readonly<Partial<Record<ErrorCode, (service: Service) => Promise<A
     },
   };
 
-/** Expects an error at a field, for the whole form, or as a time to wait, which marks nothing. */
+/** Expects an error at a field, or for the whole form. */
 async function expectProblem(field: string, says: string): Promise<void> {
-  if (field === "wait") {
-    await page.locator(".countdown").waitFor();
-    expect(await page.locator("[role=alert], [aria-invalid]").count()).toBe(0);
-    return;
-  }
   const problem = page.locator(`#${field}-problem`);
   await problem.waitFor();
   expect(await problem.textContent()).toContain(says);
@@ -260,7 +255,6 @@ pageTest.each(Object.keys(PATHS) as Tool[])(
       await page.goto("about:blank");
       await runAt(page, `${stage.url}#/${tool}/2001:db8::1`, stage.service.key);
       if (code === "UNAUTHORIZED") await expectProblem("key", "does not accept this key");
-      else if (error.status === 429) await expectProblem("wait", "");
       else await expectProblem(ABOUT_SUBJECT.includes(code) ? "subject" : "form", error.message);
     }
   },

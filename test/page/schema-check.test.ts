@@ -1,6 +1,7 @@
 /** Documents from links and files, checked with the schemas of the interface document. */
 import { describe, expect, test } from "bun:test";
-import { matches, type Schema } from "../../src/page/browser/schema-check.ts";
+import type { JsonSchema } from "../../src/api/openapi.ts";
+import { matches } from "../../src/page/browser/schema-check.ts";
 import { reportText } from "../../src/tools/report-text.ts";
 import { reporterOf, type ToolName } from "../../src/tools/reports.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
@@ -10,11 +11,11 @@ import { randomFrom } from "../lab/simulation.ts";
 import * as D from "../tools/documents.ts";
 
 const { components, paths } = interfaceDocument;
-const schemas = components.schemas as Readonly<Record<string, Schema>>;
+const { schemas } = components;
 
 const schemaOf = (tool: ToolName) =>
   paths[toolNamed(tool).endpoint.path]?.get.responses[200]?.content["application/json"]
-    .schema as Schema;
+    .schema as JsonSchema;
 
 const check = (tool: ToolName, document: unknown) => matches(schemaOf(tool), document, schemas);
 

@@ -6,19 +6,11 @@ export type Outcome = "answered" | "failed" | "silent";
 /** Seconds after which a request is silent: TCP has sent its first packet three times by then. */
 export const PATIENCE_SECONDS = 5;
 
-/** Round trips of each family; that all of one are faster by chance happens once in 126 times. */
-export const SAMPLES = 5;
-
-/** The share of a time that makes no difference to a reader. */
-const ALIKE = 0.1;
-
-/** The measurements of one address family. */
+/** The answer over one address family. */
 export interface Family {
   readonly outcome: Outcome;
   /** The caller's address and its family as the service saw them; null if it did not say. */
   readonly seen: { readonly ip: string; readonly version: 4 | 6 } | null;
-  /** Milliseconds of requests on a connection that is open. */
-  readonly times: readonly number[];
 }
 
 /** The measurements of the caller's connection. */
@@ -40,7 +32,7 @@ export interface Conclusion extends Pick<Report, "verdict" | "facts"> {
   readonly advice: string;
 }
 
-/** The sentence of each conclusion, which goes on behind a semicolon, and below it the advice. */
+/** The sentence of each conclusion, and below it the advice. */
 const SENTENCES = {
   "not-one-family":
     "Nothing can be said: the names for this test do not lead to one address family each.\nThe operator of this service can correct SIXSCOPE_IPV4_URL and SIXSCOPE_IPV6_URL.",
@@ -57,9 +49,9 @@ const SENTENCES = {
     "IPv6 works; IPv4 does not.\nServices that have IPv4 only cannot be reached. The network needs NAT64 with DNS64, or IPv4.",
   dns64: "IPv6 works, and names with IPv4 only are probably reached over it too (DNS64 and NAT64).",
   "not-preferred":
-    "IPv6 works, although your browser chose IPv4 for this page;\nBrowsers use IPv4 if the first answer over IPv6 is late, or if the only IPv6 address is a local one (fc00::/7). Load the page again; if it stays so, look for lost packets with Ping.",
-  preferred: "IPv6 works and is preferred;",
-  both: "IPv6 works, as does IPv4;",
+    "IPv6 works, although your browser chose IPv4 for this page.\nBrowsers use IPv4 if the first answer over IPv6 is late, or if the only IPv6 address is a local one (fc00::/7). Load the page again; if it stays so, look for lost packets with Ping.",
+  preferred: "IPv6 works and is preferred.",
+  both: "IPv6 works, as does IPv4.",
 };
 
 /** The conclusions that are bad news. */
@@ -68,8 +60,7 @@ const BAD: readonly Conclusion["code"][] = ["ipv6-silent", "no-ipv6", "large-ans
 /** Concludes from what was measured whether a connection is ready for IPv6. */
 export function conclude(measured: Measured): Conclusion {
   const code = codeOf(measured);
-  const [sentence = "", advice = ""] = SENTENCES[code].split("\n");
-  const text = sentence.endsWith(";") ? `${sentence} ${paceOf(measured)}.` : sentence;
+  const [text = "", advice = ""] = SENTENCES[code].split("\n");
   const tone = BAD.includes(code) ? "bad" : advice === "" ? "good" : "warn";
   return { code, verdict: { tone, text }, advice, facts: factsAbout(measured) };
 }
@@ -86,29 +77,11 @@ function codeOf({ page, ipv4, ipv6, large, direct }: Measured): Conclusion["code
   return page === 6 ? "preferred" : page === 4 ? "not-preferred" : "both";
 }
 
-/** A clause about IPv6: it is faster if all its times are. */
-function paceOf({ ipv4: { times: old }, ipv6: { times } }: Measured): string {
-  if (Math.min(old.length, times.length) < SAMPLES) return "their times were not compared";
-  const by = Math.abs(median(old) - median(times));
-  if (Math.max(...times) < Math.min(...old)) return `it is ${rounded(by)} faster`;
-  if (Math.max(...old) < Math.min(...times)) return `it is ${rounded(by)} slower`;
-  const isAlike = by < Math.max(1, ALIKE * median(old));
-  return isAlike ? "both are about as fast" : "their times vary too much to be compared";
-}
-
-const rounded = (ms: number) => `${Number(ms.toPrecision(2))} ms`;
-
-const median = (times: readonly number[]) =>
-  times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
-
 function factsAbout({ page, ipv4, ipv6, large, direct }: Measured): Report["facts"] {
   const textOf = (outcome: Outcome | null) =>
     outcome === "silent" ? `no answer within ${PATIENCE_SECONDS} s` : outcome;
   const isBad = (outcome: Outcome | null) => outcome !== "answered" && "bad";
-  const about = ({ outcome, seen, times }: Family) =>
-    [seen?.ip ?? textOf(outcome), times.length > 0 && rounded(median(times))]
-      .filter(Boolean)
-      .join(", ");
+  const about = ({ outcome, seen }: Family) => seen?.ip ?? textOf(outcome);
   return factsOf(
     ["IPv4", about(ipv4), isBad(ipv4.outcome)],
     ["IPv6, by a name without IPv4", about(ipv6), isBad(ipv6.outcome)],

@@ -1,4 +1,5 @@
-import { nameOf, type Schema, type Schemas } from "./schema-check.ts";
+import type { JsonSchema } from "../../api/openapi.ts";
+import { nameOf, type Schemas } from "./schema-check.ts";
 
 /** Paragraphs with code in backquotes. */
 export function Prose({ text }: { text: string }) {
@@ -16,12 +17,12 @@ export function Prose({ text }: { text: string }) {
 }
 
 /** The type of a value in words. */
-export function typeOf(schema: Schema): string {
+export function typeOf(schema: JsonSchema): string {
   const { $ref, type, format, items, minimum, maximum } = schema;
   if ($ref !== undefined) return nameOf($ref);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return `one of ${schema.enum.join(", ")}`;
-  if (items !== undefined) return `list of ${typeOf(items)}`;
+  if (items !== undefined) return `list of ${typeOf(items as JsonSchema)}`;
   const choices = choicesOf(schema);
   if (choices && type === undefined) return choices.map(typeOf).join(" or ");
   const range = minimum !== undefined && maximum !== undefined ? ` ${minimum}–${maximum}` : "";
@@ -29,16 +30,16 @@ export function typeOf(schema: Schema): string {
 }
 
 /** The fields of a value, or the values that it can be, each with the fields in it. */
-export function Fields({ schema, schemas }: { schema: Schema; schemas: Schemas }) {
-  const resolve = (each: Schema): Schema =>
+export function Fields({ schema, schemas }: { schema: JsonSchema; schemas: Schemas }) {
+  const resolve = (each: JsonSchema) =>
     each.$ref === undefined ? each : (schemas[nameOf(each.$ref)] ?? {});
   const whole = resolve(schema);
   const choices = (choicesOf(whole) ?? []).map((choice) => [typeOf(choice), choice] as const);
-  const fields = whole.properties ? Object.entries(whole.properties) : choices;
+  const fields = whole.properties ? Object.entries(whole.properties as Schemas) : choices;
   return (
     <ul class="schema">
       {fields.map(([name, field]) => {
-        const inner = resolve(field.items ?? field);
+        const inner = resolve((field.items ?? field) as JsonSchema);
         const type = typeOf(field);
         const line = (
           <>
@@ -60,4 +61,4 @@ export function Fields({ schema, schemas }: { schema: Schema; schemas: Schemas }
   );
 }
 
-const choicesOf = ({ oneOf, anyOf }: Schema) => oneOf ?? anyOf;
+const choicesOf = ({ oneOf, anyOf }: JsonSchema) => oneOf ?? anyOf;

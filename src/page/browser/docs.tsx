@@ -2,7 +2,7 @@ import { render } from "hono/jsx/dom";
 import { askInterface, type Interface } from "./api.ts";
 import { queryOf } from "./bookmark.ts";
 import { Fields, Prose, typeOf } from "./docs-schema.tsx";
-import type { Schema, Schemas } from "./schema-check.ts";
+import type { Schemas } from "./schema-check.ts";
 import { Shell } from "./shell.tsx";
 
 type Operation = Interface["paths"][string]["get"];
@@ -38,7 +38,7 @@ function Docs({ info, paths, components }: Interface) {
           </h1>
           <Prose text={info.description} />
           {operations.map(([path, { get }]) => (
-            <Endpoint path={path} operation={get} schemas={components.schemas as Schemas} />
+            <Endpoint {...get} path={path} schemas={components.schemas} />
           ))}
         </div>
       </main>
@@ -46,9 +46,8 @@ function Docs({ info, paths, components }: Interface) {
   );
 }
 
-function Endpoint(props: { path: string; operation: Operation; schemas: Schemas }) {
-  const { path, operation, schemas } = props;
-  const { operationId, summary, description, parameters, responses, security } = operation;
+function Endpoint(props: Operation & { path: string; schemas: Schemas }) {
+  const { path, schemas, operationId, summary, parameters, responses, security } = props;
   // An empty object among the schemes means that a call needs none.
   const needsKey = security.every((scheme) => Object.keys(scheme).length > 0);
   return (
@@ -58,7 +57,7 @@ function Endpoint(props: { path: string; operation: Operation; schemas: Schemas 
         {needsKey && <span class="tag">needs a key</span>}
       </h2>
       <p>{summary}</p>
-      <Prose text={description} />
+      <Prose text={props.description} />
       {parameters.length > 0 && (
         <>
           <h3>Parameters</h3>
@@ -98,7 +97,7 @@ function Endpoint(props: { path: string; operation: Operation; schemas: Schemas 
 
 function aboutParameter({ required, schema }: Operation["parameters"][number]): string {
   const preset = "default" in schema ? `default ${schema.default}` : null;
-  return [required ? "needed" : null, typeOf(schema as Schema), preset].filter(Boolean).join(", ");
+  return [required ? "needed" : null, typeOf(schema), preset].filter(Boolean).join(", ");
 }
 
 /** The call with the examples of the parameters that it needs. */

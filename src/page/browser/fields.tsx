@@ -9,8 +9,11 @@ export interface FieldProps {
   problem: string | null;
 }
 
-/** A text field by its name and its label. */
-interface TextFieldProps extends FieldProps, Pick<PageParameter, "name" | "label" | "hint"> {
+/** A text field by its name and its label; without a value, the browser keeps what is typed. */
+interface TextFieldProps
+  extends Pick<PageParameter, "name" | "label" | "hint">,
+    Pick<FieldProps, "problem">,
+    Partial<Omit<FieldProps, "problem">> {
   example?: string;
   kind?: "text" | "number" | "password";
   /** True if the field may be empty. */
@@ -54,7 +57,7 @@ export function TextField(props: TextFieldProps) {
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}
-        onInput={(event: Event) => onValue(textOf(event))}
+        onInput={(event: Event) => onValue?.(textOf(event))}
         {...inputOf(props)}
       />
       {hint && (

@@ -6,10 +6,15 @@ import { type Bookmark, HOME, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { packed, unpacked } from "./packed.ts";
 import { NEW_RUN, type Run } from "./run.ts";
-import { matches, type Schemas } from "./schema-check.ts";
-import { TEXTS } from "./texts.ts";
+import { matches } from "./schema-check.ts";
 
-const T = TEXTS.given;
+/** What is said about a result by where it came from. */
+export const GIVEN = {
+  link: "This result came with the link. The service did not check it: whoever made the link could change it.",
+  file: "This result came from a file. The service did not check it: whoever has the file could change it.",
+} as const;
+
+const DAMAGED = "This result is damaged; ask for the link or the file again.";
 
 /** The beginning of the hash of a link with a result. */
 export const LINK_PREFIX = "#/result/";
@@ -34,7 +39,10 @@ const MAX_TEXT = 3000;
 export async function resultHash({ bookmark }: Run, document: object): Promise<string> {
   const { tool, subject, options } = bookmark;
   const text = await packed(JSON.stringify({ tool, subject, options, document }));
-  if (text.length > MAX_LINK) throw new Error(T.tooLong(text.length, MAX_LINK));
+  if (text.length > MAX_LINK) {
+    const size = `${Math.ceil(text.length / 1000)} of ${MAX_LINK / 1000} kB`;
+    throw new Error(`Too large for a link (${size}); download it instead`);
+  }
   return `${LINK_PREFIX}${text}`;
 }
 
@@ -47,8 +55,10 @@ export async function readLink(hash: string): Promise<Run> {
   const text = await unpacked(hash.slice(LINK_PREFIX.length), MAX_BYTES).catch(() => "");
   const { tool, subject, options, document } = objectIn(text);
   const name = tools().find((each) => each === tool);
-  if (name === undefined || !isText(subject)) throw new Error(T.damaged);
-  if (!(await checker())(name, document)) throw new Error(T.mismatch);
+  if (name === undefined || !isText(subject)) throw new Error(DAMAGED);
+  if (!(await checker())(name, document)) {
+    throw new Error("This result is not one of this version of sixscope, so it is not shown.");
+  }
   const texts = Object.entries(Object(options)).filter((option): option is [string, string] =>
     isText(option[1]),
   );
@@ -65,7 +75,11 @@ export async function readFile(file: Blob): Promise<Run> {
   const document = objectIn(file.size > MAX_BYTES ? "" : await file.text());
   const check = await checker();
   const tool = tools().find((name) => check(name, document));
-  if (tool === undefined) throw new Error(T.noResult);
+  if (tool === undefined) {
+    throw new Error(
+      "This file is not the whole result of a run of this version of sixscope; drop one that “Download JSON” has saved.",
+    );
+  }
   const { target, hostname = target, compressed } = document;
   const bookmark = { tool, subject: `${hostname ?? compressed}`, options: {} };
   return runWith(bookmark, document, "file");
@@ -79,14 +93,14 @@ function objectIn(text: string): Record<string, unknown> {
   const safe = (_: string, value: unknown) =>
     typeof value === "string" ? printable(value) : value;
   const value = parseForeign(text, MAX_BYTES, safe);
-  if (value === undefined) throw new Error(T.damaged);
+  if (value === undefined) throw new Error(DAMAGED);
   return Object(value);
 }
 
 function runWith(
   { options, ...asked }: Bookmark,
   result: Readonly<Record<string, unknown>>,
-  given: "link" | "file",
+  given: keyof typeof GIVEN,
 ): Run {
   const { name: FROM, all } = CALLER.from;
   const { locations } = result as { readonly locations?: readonly { location: string }[] };
@@ -108,8 +122,6 @@ async function checker(): Promise<(tool: ToolName, document: unknown) => boolean
   const { paths, components } = await askInterface();
   return (tool, document) => {
     const content = paths[toolOf(tool).path]?.get.responses[200]?.content["application/json"];
-    return (
-      content !== undefined && matches(content.schema, document, components.schemas as Schemas)
-    );
+    return matches(content?.schema ?? false, document, components.schemas);
   };
 }

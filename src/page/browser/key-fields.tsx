@@ -1,15 +1,10 @@
-import { ProblemOf, TextField } from "./fields.tsx";
-import { forgetKey, type Key, storedKey } from "./key.ts";
+import { type FieldProps, ProblemOf, TextField } from "./fields.tsx";
+import { forgetKey, storedKey } from "./key.ts";
 import { Tick } from "./pictures/parts.tsx";
 import { keyChanged } from "./state.ts";
 
 /** Asks for the key once; later says where it is, and forgets it. */
-export function KeyFields(props: {
-  value: Key;
-  onValue: (value: Key) => void;
-  problem: string | null;
-}) {
-  const { value, onValue, problem } = props;
+export function KeyFields({ problem }: Pick<FieldProps, "problem">) {
   const stored = storedKey();
   if (stored === null) {
     return (
@@ -18,16 +13,10 @@ export function KeyFields(props: {
           name="key"
           label="API key"
           hint="This tool needs a key from the operator. It is sent to this service only."
-          value={value.key}
-          onValue={(key) => onValue({ ...value, key })}
           problem={problem}
           kind="password"
         />
-        <Tick
-          checked={value.onDevice}
-          label="Keep it on this device"
-          onTick={(onDevice) => onValue({ ...value, onDevice })}
-        />
+        <Tick name="onDevice" label="Keep it on this device" />
       </fieldset>
     );
   }

@@ -10,10 +10,9 @@ export interface Key {
 
 /** The key that is kept; null if there is none. */
 export function storedKey(): Key | null {
-  const inTab = sessionStorage.getItem(NAME);
-  if (inTab !== null) return { key: inTab, onDevice: false };
-  const kept = localStorage.getItem(NAME);
-  return kept === null ? null : { key: kept, onDevice: true };
+  const storage = STORAGES.find((storage) => storage.getItem(NAME) !== null);
+  const key = storage?.getItem(NAME);
+  return key ? { key, onDevice: storage === localStorage } : null;
 }
 
 /** Keeps a key instead of the one before. */

@@ -6,7 +6,7 @@ import { placeOf, runOf, useAppState } from "./state.ts";
 import { ToolPage } from "./tool-page.tsx";
 
 function Page() {
-  const { bookmark, limit, notice, wait } = useAppState();
+  const { bookmark, limit, notice } = useAppState();
   const tool = toolOf(bookmark.tool);
   const [label] = tool.labels;
   useEffect(() => {
@@ -38,7 +38,7 @@ function Page() {
           </p>
         )}
         {tool.name !== HOME ? (
-          <ToolPage key={tool.name} {...{ tool, bookmark, wait }} current={runOf(bookmark)} />
+          <ToolPage key={tool.name} {...{ tool, bookmark }} current={runOf(bookmark)} />
         ) : (
           notice === null && <MyIp tool={tool} bookmark={bookmark} />
         )}

@@ -7,7 +7,7 @@ import { Below } from "./below.tsx";
 import { type Bookmark, pathOf } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { type Conclusion, conclude } from "./connection.ts";
-import { FAMILY_URLS, measure } from "./measure.ts";
+import { measure } from "./measure.ts";
 import { Breakable, Copy, Facts } from "./pictures/parts.tsx";
 import { Announcement, ReportView } from "./report-view.tsx";
 import { noteLimit } from "./state.ts";
@@ -20,18 +20,18 @@ let measured: Promise<Conclusion> | null = null;
 
 /** The caller: whether the connection is ready for IPv6, the address, its reverse name, and what kind of address it is. */
 export function MyIp({ tool, bookmark }: { tool: PageTool; bookmark: Bookmark }) {
-  const { ip, label, validation, network } = CALLER;
+  const { ip, label, validation, network, familyUrls } = CALLER;
   const [name, setName] = useState("looking up");
   const [found, setFound] = useState<Conclusion | null>(null);
   useEffect(() => {
     asked ??= reverseName(ip);
     void asked.then(setName);
-    measured ??= FAMILY_URLS && measure(FAMILY_URLS).then(conclude);
+    measured ??= familyUrls && measure(familyUrls).then(conclude);
     void measured?.then(setFound);
   }, []);
   return (
     <>
-      {FAMILY_URLS && (
+      {familyUrls && (
         <section class="connection" aria-label="Your connection">
           <Announcement report={found} waiting="Testing your connection" />
           <p class="soft">{found?.advice}</p>

@@ -9,22 +9,18 @@ export async function packed(text: string): Promise<string> {
  * The text that `packed` was given.
  *
  * @param maxBytes of the text; what would grow beyond is not read
- * @throws Error if it is damaged, too long, or not UTF-8
+ * @throws Error if it is damaged or too long
  */
 export async function unpacked(text: string, maxBytes: number): Promise<string> {
   const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" });
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  const reader = stream.getReader();
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let [found, read] = ["", 0];
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return found + decoder.decode();
-    read += value.length;
-    if (read > maxBytes) {
-      await reader.cancel();
-      throw new RangeError("the text is too long");
-    }
-    found += decoder.decode(value, { stream: true });
-  }
+  let read = 0;
+  const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      read += chunk.length;
+      if (read > maxBytes) throw new RangeError("the text is too long");
+      controller.enqueue(chunk);
+    },
+  });
+  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return await new Response(inflated.pipeThrough(bounded)).text();
 }

@@ -7,9 +7,6 @@ import { Breakable, Facts, Value, Who } from "./pictures/parts.tsx";
 import type { Asked, Pictures } from "./pictures/picture.ts";
 import { viewOf } from "./views.ts";
 
-/** A table with more rows than this has no other one beside it. */
-const LONG = 8;
-
 interface ReportViewProps {
   tool: ToolName;
   /** As far as it is known; null if nothing is. */
@@ -82,7 +79,7 @@ export function Tables({ tables, ...manner }: Extras & { tables: readonly Table[
   return (
     <div class="replies">
       {tables.map((table) => (
-        <section class={table.rows.length > LONG ? "reply long" : "reply"}>
+        <section class="reply">
           <h2>{table.heading}</h2>
           <Rows table={table} />
           <Facts facts={table.facts ?? []} />

@@ -1,3 +1,4 @@
+import type { RunDetails } from "../../tools/report.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
 import { plural } from "../../util/text.ts";
 import { CALLER } from "./caller.ts";
@@ -9,10 +10,7 @@ const STATES = { running: "Running", stopped: "Stopped", broken: "Broken off", d
 type Values = Readonly<Record<string, string>>;
 
 /** The part of a document that is about its run. */
-interface Dates {
-  readonly startedAt?: string;
-  readonly version?: string;
-}
+type Dates = Partial<Pick<RunDetails, "startedAt" | "version">>;
 
 /** The part of a document, or of that of the first of several locations, that is about its run. */
 function datesOf(document: object | null): Dates {

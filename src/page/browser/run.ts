@@ -7,11 +7,7 @@ export interface Problem {
   readonly code: ErrorCode | null;
   readonly message: string;
   /** As far as the page uses them. */
-  readonly details?: {
-    readonly parameter?: string;
-    readonly limit?: number;
-    readonly retryAfterSeconds?: number;
-  };
+  readonly details?: { readonly parameter?: string };
 }
 
 /**

@@ -1,22 +1,4 @@
-/** A JSON Schema of the interface document, with the keywords that its documents use. */
-export interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly description?: string;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: boolean | Schema;
-  readonly items?: Schema;
-  readonly maxItems?: number;
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly pattern?: string;
-  readonly format?: string;
-}
+import type { JsonSchema } from "../../api/openapi.ts";
 
 /** Items of any list; the longest of a true document is one of 1,024 addresses. */
 const MAX_ITEMS = 4096;
@@ -28,12 +10,13 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
 };
 
 /** Schemas by the last part of their references. */
-export type Schemas = Readonly<Record<string, Schema>>;
+export type Schemas = Readonly<Record<string, JsonSchema>>;
 
 /** True if a value from outside is as a schema says. */
-export function matches(schema: Schema, value: unknown, schemas: Schemas): boolean {
+export function matches(schema: JsonSchema | boolean, value: unknown, schemas: Schemas): boolean {
+  if (typeof schema === "boolean") return schema;
   const { $ref, anyOf, type, pattern = "", format = "" } = schema;
-  const within = (part: Schema, inner: unknown) => matches(part, inner, schemas);
+  const within = (part: JsonSchema | boolean, inner: unknown) => matches(part, inner, schemas);
   if ($ref !== undefined) {
     const named = schemas[nameOf($ref)];
     return named !== undefined && within(named, value);
@@ -41,7 +24,7 @@ export function matches(schema: Schema, value: unknown, schemas: Schemas): boole
   if (anyOf && !anyOf.some((each) => within(each, value))) return false;
   if (type !== undefined && ![type].flat().some((each) => isOf(each, value))) return false;
   if ("const" in schema && schema.const !== value) return false;
-  if (schema.enum && !schema.enum.includes(value)) return false;
+  if (schema.enum?.every((each) => each !== value)) return false;
   if (typeof value === "string") {
     return new RegExp(pattern, "u").test(value) && (FORMATS[format]?.test(value) ?? true);
   }
@@ -51,17 +34,16 @@ export function matches(schema: Schema, value: unknown, schemas: Schemas): boole
   }
   if (Array.isArray(value)) {
     const { items = {}, maxItems = MAX_ITEMS } = schema;
-    return value.length <= maxItems && value.every((item) => within(items, item));
+    return value.length <= maxItems && value.every((item) => within(items as JsonSchema, item));
   }
   if (typeof value !== "object" || value === null || type !== "object") return true;
   const fields = value as Readonly<Record<string, unknown>>;
   const { properties = {}, required = [], additionalProperties: others = true } = schema;
   return (
     required.every((name) => Object.hasOwn(fields, name)) &&
-    Object.entries(fields).every(([name, inner]) => {
-      const rule = Object.hasOwn(properties, name) ? properties[name] : others;
-      return typeof rule === "object" ? within(rule, inner) : rule;
-    })
+    Object.entries(fields).every(([name, inner]) =>
+      within((Object.hasOwn(properties, name) ? properties[name] : others) ?? true, inner),
+    )
   );
 }
 

@@ -6,20 +6,13 @@ import { type Bookmark, bookmarkFor, hashOf, parseBookmark, pathOf } from "./boo
 import { CALLER, toolOf } from "./caller.ts";
 import { LINK_PREFIX, readFile, readLink } from "./given.ts";
 import type { View } from "./pictures/picture.ts";
-import { NEW_RUN, type Problem, type Run } from "./run.ts";
-
-/** The last refusal that says when to try again, and that time in milliseconds, as `Date.now()` has it. */
-export interface Wait {
-  readonly problem: Problem;
-  readonly untilMs: number;
-}
+import { NEW_RUN, type Run } from "./run.ts";
 
 interface State {
   readonly bookmark: Bookmark;
   /** By the hash of their bookmark, the last one at the end, so that the back button shows a result again. */
   readonly runs: ReadonlyMap<string, Run>;
   readonly limit: Limit | null;
-  readonly wait: Wait | null;
   /** The last subject, which goes along to the other tools. */
   readonly subject: string;
   /** In place of a result that came with a link or a file, while it is read or if it cannot be shown. */
@@ -32,22 +25,23 @@ const bookmarkHere = () => parseBookmark(location.hash, NAMES);
 
 const { subject } = bookmarkHere();
 let state: State = {
-  ...{ bookmark: bookmarkHere(), runs: new Map(), limit: null, wait: null, subject, notice: null },
+  ...{ bookmark: bookmarkHere(), runs: new Map(), limit: null, subject, notice: null },
 };
-let active: AbortController | null = null;
-const listeners = new Set<() => void>();
+let active = new AbortController();
+/** Draws the page again; one component uses the state. */
+let redraw = () => {};
 
 function change(part: Partial<State>): void {
   state = { ...state, ...part };
-  for (const listener of listeners) listener();
+  redraw();
 }
 
 /** The state of the page; the component is drawn again when it changes. */
 export function useAppState(): State {
   return useSyncExternalStore(
     (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+      redraw = listener;
+      return () => {};
     },
     () => state,
   );
@@ -67,24 +61,13 @@ export function placeOf(tool: ToolName): Bookmark {
 }
 
 /** Stops what runs. */
-export function stop(): void {
-  active?.abort();
-  active = null;
-}
+export const stop = () => active.abort();
 
-/** Notices that a key was stored or forgotten; another key has another limit. */
-export const keyChanged = () => change({ wait: null });
+/** Notices that a key was stored or forgotten. */
+export const keyChanged = () => change({});
 
 /** Notices what the service says about the limit. */
 export const noteLimit = (limit: Limit) => change({ limit });
-
-/** How a bookmark is run. */
-export interface Manner {
-  /** For a run that goes on until it is stopped. */
-  readonly repeat?: View["repeat"];
-  /** True if it replaces the last bookmark in the history, as it does while the user types. */
-  readonly replaces?: boolean;
-}
 
 /** Keeps a run, at the end. */
 function keep(run: Run, part: Partial<State> = {}): void {
@@ -94,20 +77,25 @@ function keep(run: Run, part: Partial<State> = {}): void {
   change({ ...part, runs: runs.set(hash, run) });
 }
 
-/** Goes to a bookmark, and runs its tool. */
-export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {}): Promise<void> {
+/**
+ * Goes to a bookmark, and runs its tool.
+ *
+ * @param repeat for a run that goes on until it is stopped
+ */
+export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<void> {
   stop();
-  const controller = new AbortController();
-  active = controller;
-  const { signal } = controller;
+  active = new AbortController();
+  const { signal } = active;
   const hash = hashOf(bookmark);
-  if (location.hash !== hash) history[replaces ? "replaceState" : "pushState"](null, "", hash);
   const tool = toolOf(bookmark.tool);
+  // What is asked while the user types is one entry of the history.
+  const go = tool.isAskedAsTyped ? "replaceState" : "pushState";
+  if (location.hash !== hash) history[go](null, "", hash);
   const options = { ...bookmark.options, ...repeat?.values };
   const path = pathOf(tool, { ...bookmark, options });
   const repeats = repeat !== undefined;
   let own: Run = { ...NEW_RUN, bookmark, path, repeats, startedMs: Date.now() };
-  keep(own, { bookmark, subject: bookmark.subject, notice: null, wait: null });
+  keep(own, { bookmark, subject: bookmark.subject, notice: null });
   const note = (part: Partial<Run>) => {
     // The same may have been started anew.
     if (state.runs.get(hash) !== own) return;
@@ -132,10 +120,7 @@ export async function run(bookmark: Bookmark, { repeat, replaces }: Manner = {})
   } catch (error) {
     if (!signal.aborted) note({ problem: { code: null, message: String(error) } });
   }
-  const { problem } = own;
-  const seconds = problem?.details?.retryAfterSeconds;
-  if (problem && seconds) change({ wait: { problem, untilMs: Date.now() + seconds * 1000 } });
-  const isBroken = problem !== null && problem.code === null;
+  const isBroken = own.problem !== null && own.problem.code === null;
   note({ state: signal.aborted ? "stopped" : isBroken ? "broken" : "done" });
 }
 

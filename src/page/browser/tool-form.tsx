@@ -1,13 +1,14 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import { useLayoutEffect, useState } from "hono/jsx/dom";
 import type { PageTool } from "../caller.ts";
 import type { Bookmark } from "./bookmark.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
 import { OptionField, ProblemOf, TextField } from "./fields.tsx";
 import { choicesFor, FromField } from "./from-field.tsx";
-import { type Key, storeKey } from "./key.ts";
+import { storeKey } from "./key.ts";
 import { KeyFields } from "./key-fields.tsx";
+import type { View } from "./pictures/picture.ts";
 import type { Run } from "./run.ts";
-import { keyChanged, type Manner, run, stop, type Wait } from "./state.ts";
+import { run, stop } from "./state.ts";
 import { targetIn } from "./target-text.ts";
 import { viewOf } from "./views.ts";
 
@@ -22,28 +23,23 @@ const FORM = "form";
 
 const KEY = "key";
 
-const FROM = CALLER.from.name;
+/** The name of the button for a run that goes on. */
+const REPEAT = "repeat";
 
-const NO_KEY: Key = { key: "", onDevice: false };
+const FROM = CALLER.from.name;
 
 /** A tool, what it is asked, and its run if there was one. */
 export interface ToolProps {
   tool: PageTool;
   bookmark: Bookmark;
   current: Run | null;
-  wait: Wait | null;
 }
 
 /** The fields of a tool, its key if it needs one, and what starts it. */
-export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
+export function ToolForm({ tool, bookmark, current }: ToolProps) {
   const [subject, setSubject] = useState(bookmark.subject);
   const [options, setOptions] = useState(bookmark.options);
-  const [typed, setTyped] = useState(NO_KEY);
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const [note, setNote] = useState("");
-  const seconds = useCountdown(wait);
-  // A new key has a limit of its own.
-  const mustWait = seconds > 0 && typed.key === "";
   const { isAskedAsTyped, needsKey } = tool;
   const { repeat } = viewOf(tool.name);
   const isRunning = current?.state === "running";
@@ -52,52 +48,45 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
   const fields = tool.options.filter(
     ({ goesWith: other }) => !other || chosenOf(other) !== defaults[other],
   );
-  const start = (asked: string, manner: Manner = {}) => {
-    clearTimeout(timer.current);
-    if (typed.key !== "") {
-      storeKey(typed);
-      setTyped(NO_KEY);
-      keyChanged();
-    }
-    const chosen = [...fields.map(({ name }) => name), FROM]
+  const locations = tool.hasFrom ? choicesFor(bookmark) : [];
+  const names = [...fields.map(({ name }) => name), ...(locations.length > 0 ? [FROM] : [])];
+  const start = (repeat?: View["repeat"]) => {
+    const chosen = names
       .map((name) => [name, chosenOf(name)] as const)
       .filter(([name, value]) => value !== defaults[name]);
     // White space is no part of an address, which is said while one types.
-    const subject = isAskedAsTyped ? asked : targetIn(asked);
-    const isTaken = !isAskedAsTyped && subject !== asked.trim();
-    setNote(isTaken ? `“${subject}” was taken out of “${asked.trim()}”.` : "");
-    void run({ tool: tool.name, subject, options: Object.fromEntries(chosen) }, manner);
+    const target = isAskedAsTyped ? subject : targetIn(subject);
+    const isTaken = !isAskedAsTyped && target !== subject.trim();
+    setNote(isTaken ? `“${target}” was taken out of “${subject.trim()}”.` : "");
+    const options = Object.fromEntries(chosen);
+    void run({ tool: tool.name, subject: target, options }, repeat);
   };
   const write = (text: string) => {
     setSubject(text);
     setNote("");
-    clearTimeout(timer.current);
-    if (!isAskedAsTyped || text === "" || mustWait) return;
-    timer.current = setTimeout(() => start(text, { replaces: true }), PAUSE_MS);
   };
   // At once, or it takes back what was typed or chosen since the form is there.
   useLayoutEffect(() => {
     setSubject(bookmark.subject);
     setOptions(bookmark.options);
   }, [bookmark]);
-  useEffect(() => {
-    if (isAskedAsTyped && bookmark.subject !== "" && current === null) start(bookmark.subject);
-  }, [bookmark]);
-  useEffect(() => {
-    // The text may have changed meanwhile.
-    if (isAskedAsTyped && wait && !mustWait && subject !== "") start(subject, { replaces: true });
-  }, [mustWait]);
+  // At once too, or the timer of a text that is already longer is never cleared.
+  useLayoutEffect(() => {
+    const isAsked = subject === bookmark.subject && current !== null;
+    if (!isAskedAsTyped || subject === "" || isAsked) return;
+    const timer = setTimeout(start, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [bookmark, subject]);
   const submit = (event: Event) => {
     event.preventDefault();
-    if (!mustWait) start(subject);
+    const { target, submitter } = event as SubmitEvent;
+    const form = new FormData(target as HTMLFormElement, submitter);
+    const key = form.get(KEY);
+    if (key !== null) storeKey({ key: `${key}`, onDevice: form.has("onDevice") });
+    start(form.has(REPEAT) ? repeat : undefined);
   };
-  const locations = tool.hasFrom ? choicesFor(bookmark) : [];
   const asksKey = needsKey && CALLER.needsKey;
-  const problemAt = problemsBy(current, [
-    ...fields.map(({ name }) => name),
-    ...(locations.length > 0 ? [FROM] : []),
-    ...(asksKey ? [KEY] : []),
-  ]);
+  const problemAt = problemsBy(current, [...names, ...(asksKey ? [KEY] : [])]);
   const field = (name: string) => ({
     value: chosenOf(name),
     onValue: (value: string) => setOptions({ ...options, [name]: value }),
@@ -111,7 +100,7 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
         <OptionField option={option} {...field(option.name)} />
       ))}
       {locations.length > 0 && <FromField choices={locations} {...field(FROM)} />}
-      {asksKey && <KeyFields value={typed} onValue={setTyped} problem={problemAt(KEY)} />}
+      {asksKey && <KeyFields problem={problemAt(KEY)} />}
       {!isAskedAsTyped && (
         <div class="buttons cluster">
           {isRunning ? (
@@ -119,31 +108,18 @@ export function ToolForm({ tool, bookmark, current, wait }: ToolProps) {
               Stop
             </button>
           ) : (
-            <button key="run" type="submit" class="main" disabled={mustWait}>
+            <button key="run" type="submit" class="main">
               {current ? "Run again" : "Run"}
             </button>
           )}
           {repeat && (
-            <button
-              key="repeat"
-              type="button"
-              disabled={mustWait || isRunning}
-              onClick={() => start(subject, { repeat })}
-            >
+            <button key="repeat" type="submit" name={REPEAT} disabled={isRunning}>
               {repeat.label}
             </button>
           )}
         </div>
       )}
       <ProblemOf name={FORM} problem={problemAt(FORM)} />
-      {wait && (mustWait || current?.problem === wait.problem) && (
-        <p class="countdown">
-          <span role="status">{waitText(wait)}</span>{" "}
-          <span role="timer">
-            {mustWait ? `Try again in ${seconds} s.` : "You can try again now."}
-          </span>
-        </p>
-      )}
     </form>
   );
 }
@@ -159,26 +135,5 @@ function problemsBy(current: Run | null, fields: readonly string[]) {
   const named = code === "INVALID_PARAMETER" ? details?.parameter : about;
   const isSubject = ABOUT_SUBJECT.test(code ?? "");
   const cause = isSubject || (named && fields.includes(named)) ? named : FORM;
-  // A refusal that ends by itself is no mistake in a field.
-  const shown = details?.retryAfterSeconds === undefined ? message : "";
-  return (field: string) => (field === cause && shown ? shown : null);
-}
-
-/** Why a caller must wait. */
-function waitText({ problem: { code, message, details } }: Wait): string {
-  const limit = details?.limit ?? 0;
-  if (code === "RATE_LIMITED") return `The limit of ${limit} requests a minute is used up.`;
-  if (code !== "TOO_MANY_PROBES") return message;
-  return `As many measurements are running as may at once (${limit}).`;
-}
-
-/** The seconds until a caller may try again; 0 if that is now. */
-function useCountdown(wait: Wait | null): number {
-  const [, redraw] = useState(0);
-  useEffect(() => {
-    if (wait === null) return;
-    const timer = setInterval(() => redraw(Date.now()), 250);
-    return () => clearInterval(timer);
-  }, [wait]);
-  return wait === null ? 0 : Math.max(0, Math.ceil((wait.untilMs - Date.now()) / 1000));
+  return (field: string) => (field === cause && message ? message : null);
 }

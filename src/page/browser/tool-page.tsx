@@ -5,13 +5,14 @@ import { Below } from "./below.tsx";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { runsByLocation, summaryOf } from "./by-location.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
+import { ProblemOf } from "./fields.tsx";
+import { GIVEN } from "./given.ts";
 import { ReportView, Tables } from "./report-view.tsx";
 import { documentOf, stampOf } from "./run-document.ts";
-import { TEXTS } from "./texts.ts";
 import { ToolForm, type ToolProps } from "./tool-form.tsx";
 
 /** A tool: its form, its result at each location, and what can be done with the result. */
-export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
+export function ToolPage({ tool, bookmark, current }: ToolProps) {
   const { name, needsKey } = tool;
   const [label] = tool.labels;
   const { subject, options } = bookmark;
@@ -21,7 +22,6 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
   };
   const located = runsByLocation(current, options[CALLER.from.name]).map(({ location, run }) => ({
     location,
-    heading: location === null ? null : `From ${location}`,
     run,
     document: run && documentOf(name, subject, run, question.values),
   }));
@@ -39,14 +39,14 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
   const whole = current?.result && !current.repeats ? current : null;
   const document = whole?.result ?? (located.length > 1 ? several : (shown[0]?.document ?? null));
   const stamp = current ? stampOf(name, current, question.values, document) : "";
-  const given = current?.given && TEXTS.given[current.given];
+  const given = current?.given && GIVEN[current.given];
   const text = () =>
     [
       `${[label, stamp, given].filter(Boolean).join("\n")}\n`,
       ...(comparison ? [plainText(tablesLines([comparison]))] : []),
-      ...located.map(({ heading, run, document }) => {
+      ...located.map(({ location, run, document }) => {
         const lines = document ? reportText(report(document)) : `${run?.problem?.message}\n`;
-        return heading === null ? lines : `${heading}\n${lines}`;
+        return location === null ? lines : `From ${location}\n${lines}`;
       }),
     ].join("\n");
   return (
@@ -54,23 +54,20 @@ export function ToolPage({ tool, bookmark, current, wait }: ToolProps) {
       <h1 class="unseen">
         {label} {subject}
       </h1>
-      <ToolForm {...{ tool, bookmark, current, wait }} />
+      <ToolForm {...{ tool, bookmark, current }} />
       {given && <p class="given">{given}</p>}
       {current && <p class="stamp">{stamp}</p>}
       {comparison && <Tables tables={[comparison]} />}
       <div id="result" class={located.length > 1 ? "locations" : ""}>
-        {located.map(({ heading, run, document }) => {
+        {located.map(({ location, run, document }) => {
           const isRunning = run?.state === "running";
           const view = <ReportView tool={name} {...{ document, asked, isRunning }} />;
-          if (heading === null) return view;
+          if (location === null) return view;
+          const heading = `From ${location}`;
           return (
             <section key={heading} class="location" aria-label={heading}>
               <h2>{heading}</h2>
-              {run?.problem && (
-                <p class="problem" role="alert">
-                  {run.problem.message}
-                </p>
-              )}
+              <ProblemOf name={location} problem={run?.problem?.message ?? null} />
               {view}
             </section>
           );

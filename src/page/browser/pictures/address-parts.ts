@@ -24,9 +24,7 @@ type Span = readonly [from: number, to: number, part: Part];
 
 const DIGITS = 32;
 
-type Details = Validation["details"];
-
-type Mechanism = NonNullable<Details["embeddedIPv4"]>[number]["mechanism"];
+type Mechanism = NonNullable<Validation["details"]["embeddedIPv4"]>[number]["mechanism"];
 
 /** Where most mechanisms put the IPv4 address. */
 const AT_END: readonly Span[] = [[24, DIGITS, "ipv4"]];
@@ -67,11 +65,9 @@ export function partsOf({ type, details }: Pick<Validation, "type" | "details">)
 
 /** The digits of a part, with colons where groups end. */
 export function digitsOf(part: Part, digits: string, parts: readonly Part[]): string {
-  let text = "";
-  for (const [index, digit] of [...digits].entries()) {
-    if (parts[index] !== part) continue;
-    const hasColon = text !== "" && (index % 4 === 0 || parts[index - 1] !== part);
-    text += hasColon ? `:${digit}` : digit;
-  }
-  return text;
+  const own = [...digits].map((digit, index) => {
+    const shown = parts[index] === part ? digit : ":";
+    return index % 4 === 3 ? `${shown}:` : shown;
+  });
+  return own.join("").split(/:+/).filter(Boolean).join(":");
 }

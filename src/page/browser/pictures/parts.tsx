@@ -92,12 +92,12 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
 
 type TickProps = JSX.IntrinsicElements["input"] & {
   label: string;
-  onTick: (isTicked: boolean) => void;
+  onTick?: (isTicked: boolean) => void;
 };
 
 /** A box to tick, with its label behind it. */
 export function Tick({ label, onTick, ...input }: TickProps) {
-  const tick = ({ target }: Event) => onTick((target as HTMLInputElement).checked);
+  const tick = ({ target }: Event) => onTick?.((target as HTMLInputElement).checked);
   return (
     <label class="check">
       <input type="checkbox" {...input} onChange={tick} /> {label}

@@ -26,7 +26,12 @@ export function Paths({ paths, graph, linkOf }: PathsProps) {
   const line = (on: readonly number[], near: number, far: number, y1: string, y2: string) => (
     <line class={`edge ${kindOf(on)}`} x1={middle(near)} x2={middle(far)} y1={y1} y2={y2} />
   );
-  const stem = ({ lane, on }: NodeRow, y1: string, y2: string) => line(on, lane, lane, y1, y2);
+  // Beside a node pass the links that lead to nodes at its right, and from nodes at its left.
+  const stem = ({ lane: here }: NodeRow, { lane, on, hasPrevious, hasNext }: NodeRow) => {
+    const isAbove = lane < here ? hasNext : hasPrevious;
+    const isBelow = lane > here ? hasPrevious : hasNext;
+    return line(on, lane, lane, isAbove ? "0" : "50%", isBelow ? "100%" : "50%");
+  };
   return (
     <>
       <ol class="ways" aria-label="Paths">
@@ -49,11 +54,7 @@ export function Paths({ paths, graph, linkOf }: PathsProps) {
                 </svg>
               )}
               <svg class="lanes" width={lanes * laneWidth} aria-hidden="true">
-                {rows
-                  .filter((other) => isBeside(row, other))
-                  .map((other) => stem(other, "0", "100%"))}
-                {row.hasPrevious && stem(row, "0", "50%")}
-                {row.hasNext && stem(row, "50%", "100%")}
+                {rows.map((other) => stem(row, other))}
                 <circle
                   class={`node ${kindOf(row.on)} ${row.node.ip === null ? "hollow" : ""}`}
                   cx={middle(row.lane)}
@@ -68,11 +69,6 @@ export function Paths({ paths, graph, linkOf }: PathsProps) {
       </ol>
     </>
   );
-}
-
-/** True if a line to or from another node of the same hop passes the node. */
-function isBeside({ lane }: NodeRow, other: NodeRow): boolean {
-  return (other.lane > lane && other.hasPrevious) || (other.lane < lane && other.hasNext);
 }
 
 /** A node of the graph: its hop, host and notes, the paths that lead there, and those that end there. */

@@ -1,6 +1,5 @@
 import { formatMs, roundUp } from "../../../tools/numbers.ts";
 import { type PingDocument, samplesOf } from "../../../tools/ping/report.ts";
-import type { Sample } from "../../../tools/ping/result.ts";
 import type { View } from "./picture.ts";
 
 /** Samples that a run that goes on shows. */
@@ -13,71 +12,55 @@ const BOTTOM = 10;
 /** Share of the width for the labels of the lines. */
 const RIGHT = 6;
 
-/** The chart of the samples, and a run that goes on. */
+/** A dot for each reply, a cross for each loss, and lines at the least and the greatest time; and a run that goes on. */
 export const pingView: View<PingDocument> = {
   figure(document, { values, all }) {
+    const { min, max, received } = document.stats;
+    if (received === 0) return null;
     const samples = samplesOf(document);
     const count = Math.min(SHOWN, Math.max(Number(values["count"]), samples.length));
-    const { stats } = document;
-    const ends = all.flatMap(({ stats: { min, max } }) => [min ?? [], max ?? []].flat());
-    const range = rangeOf(Math.min(...ends), Math.max(...ends));
-    return stats.received > 0 ? (
-      <Chart samples={samples.slice(-SHOWN)} {...{ stats, count, range }} />
-    ) : null;
+    const shown = samples.slice(-SHOWN);
+    const first = shown[0]?.seq ?? 1;
+    const ends = all.flatMap(({ stats }) => [stats.min ?? [], stats.max ?? []].flat());
+    const { low, high } = rangeOf(Math.min(...ends), Math.max(...ends));
+    const x = (seq: number) => `${((seq - first + 0.5) / count) * (100 - RIGHT)}%`;
+    const y = (ms: number) =>
+      `${100 - BOTTOM - ((ms - low) / (high - low)) * (100 - TOP - BOTTOM)}%`;
+    const line = (about: string, ms: number, label: string) => (
+      <g>
+        <line class={about} x1="0" x2="100%" y1={y(ms)} y2={y(ms)} />
+        <text
+          class={about}
+          x={about === "axis" ? "0" : "100%"}
+          y={y(ms)}
+          dy={about === "level min" ? 15 : -5}
+        >
+          {label}
+        </text>
+      </g>
+    );
+    return (
+      <figure class="chart">
+        <svg role="img" aria-label="Round-trip times of the requests in order">
+          {[low, high].map((ms) => line("axis", ms, `${Number(ms.toPrecision(3))} ms`))}
+          {min !== null && line("level min", min, `min ${formatMs(min)}`)}
+          {max !== null && line("level max", max, `max ${formatMs(max)}`)}
+          {shown.map((sample) =>
+            "reason" in sample ? (
+              <text class="cross" x={x(sample.seq)} y={y(low)} dy="0.35em">
+                ×
+              </text>
+            ) : (
+              <circle class="dot" cx={x(sample.seq)} cy={y(sample.rtt)} r="5" />
+            ),
+          )}
+        </svg>
+      </figure>
+    );
   },
   maxRows: SHOWN,
   repeat: { label: "Run on, one a second", values: { count: "1" }, everyMs: 1000 },
 };
-
-interface ChartProps {
-  readonly samples: readonly Sample[];
-  readonly stats: PingDocument["stats"];
-  readonly count: number;
-  readonly range: ReturnType<typeof rangeOf>;
-}
-
-/** A dot for each reply, a cross for each loss, and lines at the least and the greatest time. */
-function Chart({ samples, stats: { min, max }, count, range: { low, high } }: ChartProps) {
-  const first = samples[0]?.seq ?? 1;
-  const x = (seq: number) => `${((seq - first + 0.5) / count) * (100 - RIGHT)}%`;
-  const y = (ms: number) => `${100 - BOTTOM - ((ms - low) / (high - low)) * (100 - TOP - BOTTOM)}%`;
-  const levels = Object.entries({ min, max }).flatMap(([name, ms]) =>
-    ms === null ? [] : [{ about: `level ${name}`, ms, label: `${name} ${formatMs(ms)}` }],
-  );
-  const ends = [low, high].map((ms) => ({
-    about: "axis",
-    ms,
-    label: `${Number(ms.toPrecision(3))} ms`,
-  }));
-  return (
-    <figure class="chart">
-      <svg role="img" aria-label="Round-trip times of the requests in order">
-        {[...ends, ...levels].map(({ about, ms, label }) => (
-          <g>
-            <line class={about} x1="0" x2="100%" y1={y(ms)} y2={y(ms)} />
-            <text
-              class={about}
-              x={about === "axis" ? "0" : "100%"}
-              y={y(ms)}
-              dy={about === "level min" ? 15 : -5}
-            >
-              {label}
-            </text>
-          </g>
-        ))}
-        {samples.map((sample) =>
-          "reason" in sample ? (
-            <text class="cross" x={x(sample.seq)} y={y(low)} dy="0.35em">
-              ×
-            </text>
-          ) : (
-            <circle class="dot" cx={x(sample.seq)} cy={y(sample.rtt)} r="5" />
-          ),
-        )}
-      </svg>
-    </figure>
-  );
-}
 
 /** The round numbers that a scale begins and ends with, so that its times use most of the height. */
 function rangeOf(min: number, max: number): { readonly low: number; readonly high: number } {
