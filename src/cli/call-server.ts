@@ -15,9 +15,7 @@ import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 const LIMITS = {
   /** A service sends at least a comment every 10 s while it works. */
   silenceMs: 30_000,
-  /** From the question to the end of its answer, of an endpoint without events: two DNS queries are the longest. */
-  queryMs: 30_000,
-  /** The same with events: no run takes longer than 300 s, at another location either. */
+  /** From the question to the end of its answer: no run takes longer than 300 s, at another location either. */
   runMs: 310_000,
   /** Of the whole answer; those of the longest mtr are fewer than 8 MB. */
   bytes: 16 * 1024 * 1024,
@@ -51,11 +49,11 @@ export function callServer(
     const { response: result, events: named } = question.endpoint;
     const url = urlOf(server, question);
     const late = new AbortController();
-    const { silenceMs, bytes, [named ? "runMs" : "queryMs"]: longestMs } = limits;
+    const { silenceMs, runMs, bytes } = limits;
     const endAfter = (ms: number, why: string) =>
       setTimeout(() => late.abort(`${why} ${ms / 1000} s`), ms);
     const silence = endAfter(silenceMs, "it has sent nothing for");
-    const deadline = endAfter(longestMs, "its answer is not complete after");
+    const deadline = endAfter(runMs, "its answer is not complete after");
     const parse = (json: string) => parseForeign(json, bytes);
     const inWords = (answer: ApiAnswer) => withoutKey(answer, url.origin, key);
     // A map, because a service may send the name of what every object has.

@@ -51,7 +51,8 @@ function fileStore(path: string): KeyStore {
   };
 }
 
-function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): KeyStore {
+/** The keys that instances share in Valkey, and the file whose keys can be copied there. */
+export function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): KeyStore {
   const name = namesBelow(prefix).keys;
   const place = publicUrl(url);
   const using = async <T>(action: (run: RunScript) => Promise<T>): Promise<T> => {

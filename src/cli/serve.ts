@@ -7,7 +7,7 @@ import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
 import { createKeyring, type Keyring } from "../keys/keyring.ts";
 import { PAGES } from "../page/respond.ts";
-import { STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
+import { serviceManager } from "../platform/systemd.ts";
 import { createApp, readinessOf } from "../server/app.ts";
 import { followCertificate } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
@@ -141,8 +141,7 @@ function rawSocketProblem(icmp: Prober | NoIcmp, environment: NodeJS.ProcessEnv)
   if (withoutRaw === null) return null;
   const remedy = rawSocketRemedy(withoutRaw, environment);
   const probes = icmp === withoutRaw ? "all probes" : "all probes but pings";
-  const text = `raw sockets: none (${withoutRaw.unavailable}), so ${probes} answer ICMP_UNAVAILABLE; ${remedy}`;
-  return withPriority(text, "warn", STREAM.output, environment);
+  return `raw sockets: none (${withoutRaw.unavailable}), so ${probes} answer ICMP_UNAVAILABLE; ${remedy}`;
 }
 
 /** A curl command to paste, for the first listener that answers this machine directly. */

@@ -16,19 +16,13 @@ export function readRegularFile(path: string): string {
  * @throws Error if it cannot be read, also if it is not a regular file
  */
 export function readRegularBytes(path: string): Buffer {
-  const file = openRegular(path);
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    if (!fstatSync(file).isFile()) throw new Error("it is not a regular file");
     return readFileSync(file);
   } finally {
     closeSync(file);
   }
-}
-
-function openRegular(path: string): number {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  if (fstatSync(file).isFile()) return file;
-  closeSync(file);
-  throw new Error("it is not a regular file");
 }
 
 /** The text of a file, such as those in /proc; null if there is none, or this user may not read it. */

@@ -1,7 +1,6 @@
 import { dirname } from "node:path";
 import { formatListenAddress, isLoopback, type ListenAddress } from "../config/listen-address.ts";
 import type { Config } from "../config/settings.ts";
-import { listenersOn } from "../platform/port-owner.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -115,8 +114,7 @@ function whyNot(address: ListenAddress, error: unknown): string {
     return `${reasonOf(error)}${code === "EACCES" ? advice : ""}`;
   }
   if (code !== "EADDRINUSE") return REASONS[code ?? ""] ?? reasonOf(error);
-  const users = listenersOn(address.port).join(" and ") || "another process";
-  return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
+  return `another process uses the port (ss -ltnp shows which); stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
 }
 
 /** Why a port cannot be listened on, by the code of the error. */

@@ -43,10 +43,9 @@ describe("the address", () => {
 
   test("disabled by a sysctl: the finding names the sysctl, not the provider", () => {
     const { outcome, run } = checkAddress("", ["all", "eth0"], false);
-    const names = ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.eth0.disable_ipv6"];
+    const names = ["net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/eth0/disable_ipv6"];
     expect(outcome).toBe(`${names.join(" and ")} is 1`);
-    const settings = names.map((name) => `${name.replaceAll(".", "/")}=0`);
-    expect(run).toBe(`sysctl -w ${settings.join(" ")}`);
+    expect(run).toBe(`sysctl -w ${names.map((name) => `${name}=0`).join(" ")}`);
   });
 
   test.each([
@@ -62,7 +61,7 @@ describe("the address", () => {
     const alone = ["unshare", "--net", "sh", "-c", off, "sh", process.execPath];
     const main = join(import.meta.dir, "../../src/main.ts");
     const { stdout } = await sixscope(["doctor"], {}, [...alone, main]);
-    expect(stdout).toMatch(/net\.ipv6\.conf\.all\.disable_ipv6\b.* is 1;/);
+    expect(stdout).toMatch(/net\/ipv6\/conf\/all\/disable_ipv6\b.* is 1;/);
   });
 });
 
@@ -70,16 +69,9 @@ describe("the clock", () => {
   const [RIGHT_US, UNKNOWN_US] = [20_000, 16_000_000];
 
   test("that nothing sets is set by a time service", () => {
-    const { state, outcome, run } = checkClock(UNKNOWN_US, false);
+    const { state, outcome } = checkClock(UNKNOWN_US);
     expect({ state, outcome }).toEqual({ state: "warning", outcome: "no time service sets it" });
-    expect(run).toBe("timedatectl set-ntp true");
-    expect(checkClock(RIGHT_US, false)).toMatchObject({ state: "ok", run: null });
-  });
-
-  test("of a container is set by its host", () => {
-    const { state, advice, run } = checkClock(UNKNOWN_US, true);
-    expect({ state, run }).toEqual({ state: "warning", run: null });
-    expect(advice).toStartWith("start one on the host");
+    expect(checkClock(RIGHT_US)).toMatchObject({ state: "ok" });
   });
 
   test("of this machine has an error that the kernel knows", () => {

@@ -44,43 +44,38 @@ const CONF = "/proc/sys/net/ipv6/conf";
 /** Files that podman and Docker create in every container. */
 const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
 
-const isAnyOf = (marks: readonly string[]) => marks.some((path) => existsSync(path));
-
 /** Where the kernel's command line or an option of the module forbids IPv6. */
 const ALLOW_IPV6 =
   "remove ipv6.disable=1 from /etc/default/grub and run update-grub, or remove disable=1 of ipv6 from /etc/modprobe.d; then reboot";
+
+const ENABLE_IPV6 =
+  "enable it, and for the next boot in /etc/sysctl.conf and /etc/sysctl.d; set addresses again that were set by hand";
 
 /** Looks for an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
   table: string | null = tryRead("/proc/net/if_inet6"),
   disabled: readonly string[] = disabledOn(),
-  isContainer: boolean = isAnyOf(CONTAINER_MARKS),
+  isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
 ): Finding {
   const { ok, problem } = trying("find an IPv6 address of this machine");
-  const inContainer = "run the container with --network=host, or in a network that has IPv6";
-  const missing = (outcome: string, advice: string, run: Command | null = null) =>
-    isContainer ? problem(outcome, inContainer) : problem(outcome, advice, run);
-  if (table === null) {
-    return missing("the kernel has no IPv6", ALLOW_IPV6);
-  }
-  const found = table.matchAll(/^[0-9a-f]{32} [0-9a-f]+ [0-9a-f]+ 00 [0-9a-f]+ +(\S+)$/gm);
+  const found = table?.matchAll(/^[0-9a-f]{32} [0-9a-f]+ [0-9a-f]+ 00 [0-9a-f]+ +(\S+)$/gm) ?? [];
   const interfaces = [...new Set(Array.from(found, ([, name]) => name))];
-  if (disabled.length > 0 && interfaces.length === 0) {
-    const sysctls = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
-    const advice =
-      "enable it, and for the next boot in /etc/sysctl.conf and /etc/sysctl.d; set addresses again that were set by hand";
-    // With slashes, the name of an interface may have dots.
-    const names = disabled.map((name) => `net/ipv6/conf/${name}/disable_ipv6=0`);
-    const run = ["sysctl", "-w", ...names];
-    return missing(`${listText(sysctls)} is 1`, advice, run);
-  }
-  return interfaces.length > 0
-    ? ok(`found on ${interfaces.join(", ")}`)
-    : missing(
-        "only loopback and link-local addresses",
-        "ask your provider for an IPv6 address and gateway; see ip -6 address",
-        ["ip", "-6", "address", "add", "ADDRESS/64", "dev", "DEVICE"],
-      );
+  if (interfaces.length > 0) return ok(`found on ${interfaces.join(", ")}`);
+  // With slashes, the name of an interface may have dots.
+  const switches = disabled.map((name) => `net/ipv6/conf/${name}/disable_ipv6`);
+  const run: Command = ["sysctl", "-w", ...switches.map((name) => `${name}=0`)];
+  const [outcome, advice, command]: readonly [string, string, Command?] =
+    table === null
+      ? ["the kernel has no IPv6", ALLOW_IPV6]
+      : switches.length > 0
+        ? [`${listText(switches)} is 1`, ENABLE_IPV6, run]
+        : [
+            "only loopback and link-local addresses",
+            "ask your provider for an IPv6 address and gateway; see ip -6 address",
+          ];
+  return isContainer
+    ? problem(outcome, "run the container with --network=host, or in a network that has IPv6")
+    : problem(outcome, advice, command);
 }
 
 /** The interfaces where IPv6 is disabled, and `all` and `default`. */
@@ -113,30 +108,20 @@ export function checkDefaultRoute(routes = defaultRoutes()): Finding {
     : warning("there is no default route", advice);
 }
 
-/** Sets the clock from the network. */
-const SET_CLOCK: Command = ["timedatectl", "set-ntp", "true"];
-
 /**
  * Checks that a time service keeps the clock right.
  *
  * @param errorUs how far off the clock is at most, as far as the kernel knows
- * @param isGuest true if the clock is that of a host
  */
-export function checkClock(
-  errorUs: number = clockErrorUs(),
-  isGuest: boolean = isAnyOf([...CONTAINER_MARKS, "/run/systemd/container"]),
-): Finding {
+export function checkClock(errorUs: number = clockErrorUs()): Finding {
   /** The kernel counts up to this error while nothing sets the clock; linux/timex.h, NTP_PHASE_LIMIT. */
   const UNKNOWN_US = 16_000_000;
   const { ok, warning } = trying(`see whether the clock (${new Date().toISOString()}) is right`);
-  const depends = "certificates and the expiry of keys depend on it";
-  if (errorUs < UNKNOWN_US) return ok("a time service sets it");
-  return isGuest
-    ? warning("no time service sets it", `start one on the host of this container; ${depends}`)
+  return errorUs < UNKNOWN_US
+    ? ok("a time service sets it")
     : warning(
         "no time service sets it",
-        `start one, or install it first, such as systemd-timesyncd; ${depends}`,
-        SET_CLOCK,
+        "start one, such as systemd-timesyncd, in a container on its host; certificates and the expiry of keys depend on it",
       );
 }
 

@@ -13,40 +13,17 @@ const GRANT =
 /** Lets doctor see everything. */
 export const ASK_AS_ROOT: Command = ["sudo", "sixscope", "doctor"];
 
-/** Checks that the installed service has its user and its capability, and runs. */
+/** Checks that the installed service runs. */
 export function checkUnit({ service }: Pick<Scene, "service">): readonly Finding[] {
   if (service === null) return [];
-  const { user, userName, unit } = service;
-  const named = trying(`find the service's user ${userName}`);
-  const foundUser =
-    user === null
-      ? named.problem("it does not exist", "create it", ["systemd-sysusers", "sixscope.conf"])
-      : named.ok(`uid ${user.uid}`);
-  const state = propertyOf(unit, "ActiveState");
-  if (state === "") {
-    // Without D-Bus, systemd answers root only.
-    const { unknown } = trying(`ask systemd about ${INSTALLED.unit}`);
-    const silent =
-      process.geteuid?.() === 0
-        ? unknown("no answer", "check that systemd runs on this machine")
-        : unknown("no answer", "ask as root", ASK_AS_ROOT);
-    return [foundUser, silent];
-  }
-  const capable = trying(`see whether ${INSTALLED.unit} has CAP_NET_RAW`);
-  const hasCapability =
-    propertyOf(unit, "AmbientCapabilities").includes("cap_net_raw") || user?.uid === 0;
-  const running = trying(`see whether ${INSTALLED.unit} runs`);
+  const { ok, problem, unknown } = trying(`see whether ${INSTALLED.unit} runs`);
+  const state = propertyOf(service.unit, "ActiveState");
+  if (state === "active") return [ok("it is active")];
+  // Without D-Bus, systemd answers root only.
+  if (state === "") return [unknown("systemd does not answer", "ask as root", ASK_AS_ROOT)];
   const again = "; if systemd refuses, systemctl reset-failed sixscope first";
   const why = `journalctl -u sixscope says why; start it when the other problems are solved${state === "failed" ? again : ""}`;
-  return [
-    foundUser,
-    hasCapability
-      ? capable.ok("it has")
-      : capable.problem("it does not, so targets can at most be pinged", GRANT),
-    state === "active"
-      ? running.ok("it is active")
-      : running.problem(`it is ${state}`, why, RESTART),
-  ];
+  return [problem(`it is ${state}`, why, RESTART)];
 }
 
 /** Shows what the running process says of itself, and whether it is what the settings are for. */
@@ -85,9 +62,8 @@ export function checkExposure({
   return [ok(status && isCurrent ? printable(status.exposure) : sentence), ...found];
 }
 
-/** Binds each listen address, or finds the process that has it. */
-export function checkPorts({ config, status, service, role, setting }: Scene): readonly Finding[] {
-  const pids = [status?.pid, propertyOf(service?.unit ?? [], "MainPID")];
+/** Binds each listen address that the running process does not have. */
+export function checkPorts({ config, status, role, setting }: Scene): readonly Finding[] {
   const check = (variable: string, all: readonly ListenAddress[]) =>
     all.map((address) => {
       const text = formatListenAddress(address);
@@ -97,15 +73,11 @@ export function checkPorts({ config, status, service, role, setting }: Scene): r
       }
       const obstacle = listenProblem(address);
       if (obstacle === null) return ok("it is free");
-      if (pids.some((pid) => obstacle.includes(`(pid ${pid}) uses`))) {
-        return ok(`the ${role} has it`);
-      }
       const [outcome = "", ...advice] = obstacle.split("; ");
       return problem(outcome, `${advice.join("; ") || "correct it"}: ${setting(variable)}`);
     });
   return [
-    // Agents listen for metrics only.
-    ...(role === "agent" ? [] : check("SIXSCOPE_LISTEN", config.listen)),
+    ...check("SIXSCOPE_LISTEN", config.listen),
     ...check("SIXSCOPE_METRICS_LISTEN", config.metricsListen),
   ];
 }
