@@ -14,13 +14,7 @@ import {
 import { checkKeys } from "./doctor/keys.ts";
 import { checkMachine, checkRights } from "./doctor/machine.ts";
 import { checkNats, checkResolvers } from "./doctor/peers.ts";
-import {
-  ASK_AS_ROOT,
-  checkExposure,
-  checkPorts,
-  checkStatus,
-  checkUnit,
-} from "./doctor/service.ts";
+import { ASK_AS_ROOT, checkExposure, checkStatus, checkUnit } from "./doctor/service.ts";
 import {
   INSTALLED,
   type InstalledService,
@@ -59,7 +53,6 @@ const OWN: readonly Check[] = [
   checkUnit,
   checkStatus,
   checkExposure,
-  checkPorts,
   checkResolvers,
   checkOriginals,
 ];

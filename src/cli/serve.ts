@@ -89,9 +89,8 @@ export async function runServe(
   const where = areCurrent ? place : `the copy, because ${place} does not answer`;
   if (keyring) say(`API keys: ${active} in ${where}`);
   say(`access: ${sentence}`);
-  const statusUrls = [...(listening?.urls ?? []), ...(exposed?.urls ?? [])];
   const valkey = shared?.valkey ?? null;
-  const closeStatus = offerStatus(settings, { ...parts, urls: statusUrls, valkey }, log);
+  const closeStatus = offerStatus(settings, { ...parts, valkey }, log);
   if (keyring && listening)
     say(`next, ${keyProblem(keyring, areCurrent) ?? exampleRequest(listening.urls)}`);
   const state = () =>

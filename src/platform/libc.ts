@@ -89,7 +89,6 @@ const FUNCTIONS = {
   getpeername: { args: [C.int, C.pointer, C.pointer], returns: C.int },
   getsockname: { args: [C.int, C.pointer, C.pointer], returns: C.int },
   getsockopt: { args: [C.int, C.int, C.int, C.pointer, C.pointer], returns: C.int },
-  getxattr: { args: [C.pointer, C.pointer, C.pointer, C.size], returns: C.long },
   if_indextoname: { args: [C.uint, C.pointer], returns: C.pointer },
   if_nametoindex: { args: [C.pointer], returns: C.uint },
   initgroups: { args: [C.pointer, C.uint], returns: C.int },

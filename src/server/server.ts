@@ -94,18 +94,6 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
   }
 }
 
-/** Why an address cannot be listened on, and what to do; null if it can be. A unix socket is not tried. */
-export function listenProblem(address: ListenAddress): string | null {
-  if (address.kind === "unix") return null;
-  try {
-    const { hostname, port } = address;
-    Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
-    return null;
-  } catch (error) {
-    return whyNot(address, error);
-  }
-}
-
 /** Why an address cannot be listened on, and what to do. */
 function whyNot(address: ListenAddress, error: unknown): string {
   const code = errorCode(error);

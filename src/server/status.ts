@@ -23,8 +23,6 @@ const statusSchema = once(() =>
     pid: z.int().min(1),
     /** Of the settings it started with. */
     settings: z.string(),
-    /** Where it listens, also for metrics. */
-    urls: z.array(z.string()),
     /** Why it cannot probe, or only ping; null if it can. */
     withoutProbes: z.string().nullable(),
     /** Sentences for people: who it is, what it may do, what it is connected to, and who may do what. */
@@ -50,11 +48,10 @@ export const isOfSettings = (status: Status, config: Config) =>
 interface Parts extends Pick<Services, "icmp" | "locations"> {
   /** Null in an agent. */
   readonly keyring: Keyring | null;
-  readonly urls: readonly string[];
   readonly valkey: { readonly isUp: boolean } | null;
 }
 
-function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Parts): Status {
+function statusOf(config: Config, { icmp, locations, keyring, valkey }: Parts): Status {
   const withoutProbes = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   const { isConnected } = locations ?? {};
   const role = keyring ? "service" : "agent";
@@ -73,7 +70,6 @@ function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Pa
     role,
     pid: process.pid,
     settings: digestOf(config),
-    urls: [...urls],
     withoutProbes: withoutProbes?.unavailable ?? null,
     about: facts.join("; "),
     exposure: exposureOf(config, keyring?.activeCount() ?? null).sentence,

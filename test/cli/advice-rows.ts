@@ -40,22 +40,6 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
     finds: "^problem .*cannot read the keys file.*EACCES",
   },
   {
-    name: "every user can write the keys file",
-    make: `chmod 666 ${KEYS}; chmod 755 /var/lib/sixscope`,
-    finds: "^problem .*every user of this machine can add keys",
-  },
-  {
-    name: "another program has the port",
-    isQuick: true,
-    make: `systemctl stop sixscope
-      $BUN -e 'Bun.listen({ hostname: "::1", port: 8080, socket: { data() {} } }); console.log("taken")' > /run/taken & SERVERS=$!
-      until test -s /run/taken; do sleep 0.02; done; systemctl restart sixscope || true`,
-    finds: "^problem .*listen on \\[::1\\]:8080: another process uses the port",
-    base: "http://[::1]:8081",
-    advises: `SIXSCOPE_LISTEN ${IN_FILE}`,
-    does: `echo "SIXSCOPE_LISTEN=[::1]:8081" >> ${ENV}; ${RESTART}`,
-  },
-  {
     name: "a typing error in the name of a setting",
     make: set("SIXSCOPE_RATE_KEYS=5000"),
     finds: "^problem .*line 5 of .*did you mean SIXSCOPE_RATE_KEY[?]",

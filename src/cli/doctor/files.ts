@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import type { EnvironmentFile } from "../../config/environment-file.ts";
 import { isSecret } from "../../config/settings.ts";
-import { everyUserMay } from "../../platform/regular-file.ts";
+import { everyUserMayRead } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import {
   CertificateError,
@@ -23,7 +23,7 @@ export function checkSecrets({ config, files, service }: Scene): readonly Findin
     ...[nats?.credsFile, tls?.keyFile].flatMap((path) => (path ? { path, group } : [])),
   ];
   return secrets
-    .filter(({ path }) => existsSync(path) && everyUserMay("read", realpathSync(path)))
+    .filter(({ path }) => existsSync(path) && everyUserMayRead(realpathSync(path)))
     .map(({ path, group }) => {
       const { warning } = trying(`see who can read ${path}`);
       const advice = `${shareWith(group)}, and change the secret if others use this machine`;
@@ -74,7 +74,7 @@ export function checkTls(files: CertificateFiles, nowMs: number, userName = ownN
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
     const isForbidden = errorCode(error.cause) === "EACCES";
-    const read = `let ${userName} read it and enter its folder: ${share}`;
+    const read = `let ${userName} read it and enter its folder: ${share}; the unit of the package hides what is below /home, /root and /tmp`;
     return problem(error.message, isForbidden ? read : renew);
   }
 }

@@ -1,60 +1,47 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "../../keys/key-file.ts";
-import { everyUserMay } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import { errorCode } from "../../util/errors.ts";
 import type { Command } from "../command.ts";
-import { type KeyStore, valkeyStore } from "../key-store.ts";
+import { valkeyStore } from "../key-store.ts";
 import { invocation } from "../terminal.ts";
-import { type Finding, type Scene, type Setting, trying } from "./finding.ts";
+import { type Finding, type Scene, trying } from "./finding.ts";
 
 const ADD_KEY: Command = [...invocation().split(" "), "keys", "add", "NAME"];
 
-/** Checks the keys where the service has them. */
+/** Checks that the service can read its keys, and has an active one. */
 export async function checkKeys({ config, role, setting }: Scene): Promise<readonly Finding[]> {
   const { valkey, keysFile } = config;
   if (role === "agent") return [];
   if (valkey === null) return [checkKeysFile(keysFile)];
-  return [await checkValkey(valkeyStore(valkey, keysFile), setting)];
-}
-
-/** Checks that the keys file can be read and has an active key. */
-export function checkKeysFile(path: string): Finding {
-  const tried = `read the keys file ${path}`;
-  const { problem, warning } = trying(tried);
+  const { place, read } = valkeyStore(valkey, keysFile);
+  const tried = `read the keys in ${place}`;
   try {
-    if (!existsSync(path)) {
-      return warning("it does not exist", "restore it from a backup, or create a key", ADD_KEY);
-    }
-    if (everyUserMay("write", realpathSync(path))) {
-      const advice = `see which keys are in it: ${invocation()} keys list`;
-      const run = ["chmod", "o-w", path];
-      return problem("every user of this machine can add keys to it", advice, run);
-    }
-    return activeKeys(tried, readKeyFile(path));
-  } catch (error) {
-    if (!(error instanceof KeyFileError)) throw error;
-    const [outcome = ""] = error.message.split("; ");
-    if (errorCode(error.cause) === "EACCES") {
-      return problem(outcome, "give it to the service", ["chown", `${ownName()}:`, path]);
-    }
-    return problem(
-      error.message,
-      "restore it from a backup; after a restart, no key is valid without it",
-    );
-  }
-}
-
-/** Checks that Valkey answers, and has keys. The log says why it cannot be written to. */
-async function checkValkey(store: KeyStore, setting: Setting): Promise<Finding> {
-  const tried = `read the keys in ${store.place}`;
-  try {
-    return activeKeys(tried, await store.read());
+    return [activeKeys(tried, await read())];
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
     const [outcome = ""] = error.message.split("; ");
     const advice = `check Valkey itself and ${setting("SIXSCOPE_VALKEY_URL")}; until then each instance allows its part of what is left, and keys stay as last read for a day`;
-    return trying(tried).problem(outcome, advice);
+    return [trying(tried).problem(outcome, advice)];
+  }
+}
+
+/** Checks the keys in a file. */
+export function checkKeysFile(path: string): Finding {
+  const tried = `read the keys file ${path}`;
+  const { problem, warning } = trying(tried);
+  try {
+    return existsSync(path)
+      ? activeKeys(tried, readKeyFile(path))
+      : warning("it does not exist", "restore it from a backup, or create a key", ADD_KEY);
+  } catch (error) {
+    if (!(error instanceof KeyFileError)) throw error;
+    if (errorCode(error.cause) === "EACCES") {
+      const [outcome = ""] = error.message.split("; ");
+      return problem(outcome, "give it to the service", ["chown", `${ownName()}:`, path]);
+    }
+    const advice = "restore it from a backup; after a restart, no key is valid without it";
+    return problem(error.message, advice);
   }
 }
 

@@ -1,9 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { openIcmpIfAllowed } from "../../icmp/icmp.ts";
-import { cString, libc } from "../../platform/libc.ts";
+import { libc } from "../../platform/libc.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { listText } from "../../util/text.ts";
-import type { Command } from "../command.ts";
 import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, type Scene, trying } from "./finding.ts";
 
@@ -29,20 +28,15 @@ export function checkRights({
   return [warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy)];
 }
 
-/** Checks the executable, and what the machine gives to every program. */
-export function checkMachine(): readonly Finding[] {
-  return [
-    ...(Bun.isStandaloneExecutable ? [checkExecutable(process.execPath)] : []),
-    checkAddress(),
-    checkDefaultRoute(),
-    checkClock(),
-  ];
-}
+/** Checks what the machine gives to every program. */
+export const checkMachine = () => [checkAddress(), checkDefaultRoute(), checkClock()];
 
 const CONF = "/proc/sys/net/ipv6/conf";
 
 /** Files that podman and Docker create in every container. */
 const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
+
+const CONTAINER_ADVICE = "run the container with --network=host, or in a network that has IPv6";
 
 /** Where the kernel's command line or an option of the module forbids IPv6. */
 const ALLOW_IPV6 =
@@ -51,31 +45,32 @@ const ALLOW_IPV6 =
 const ENABLE_IPV6 =
   "enable it, and for the next boot in /etc/sysctl.conf and /etc/sysctl.d; set addresses again that were set by hand";
 
+const ADDRESS = trying("find an IPv6 address of this machine");
+
 /** Looks for an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
   table: string | null = tryRead("/proc/net/if_inet6"),
   disabled: readonly string[] = disabledOn(),
   isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
 ): Finding {
-  const { ok, problem } = trying("find an IPv6 address of this machine");
   const found = table?.matchAll(/^[0-9a-f]{32} [0-9a-f]+ [0-9a-f]+ 00 [0-9a-f]+ +(\S+)$/gm) ?? [];
   const interfaces = [...new Set(Array.from(found, ([, name]) => name))];
-  if (interfaces.length > 0) return ok(`found on ${interfaces.join(", ")}`);
+  if (interfaces.length > 0) return ADDRESS.ok(`found on ${interfaces.join(", ")}`);
+  const finding = missingAddress(table !== null, disabled);
+  return isContainer ? { ...finding, advice: CONTAINER_ADVICE, run: null } : finding;
+}
+
+function missingAddress(hasIpv6: boolean, disabled: readonly string[]): Finding {
+  const { problem } = ADDRESS;
+  if (!hasIpv6) return problem("the kernel has no IPv6", ALLOW_IPV6);
+  if (disabled.length === 0) {
+    const advice = "ask your provider for an IPv6 address and gateway; see ip -6 address";
+    return problem("only loopback and link-local addresses", advice);
+  }
   // With slashes, the name of an interface may have dots.
   const switches = disabled.map((name) => `net/ipv6/conf/${name}/disable_ipv6`);
-  const run: Command = ["sysctl", "-w", ...switches.map((name) => `${name}=0`)];
-  const [outcome, advice, command]: readonly [string, string, Command?] =
-    table === null
-      ? ["the kernel has no IPv6", ALLOW_IPV6]
-      : switches.length > 0
-        ? [`${listText(switches)} is 1`, ENABLE_IPV6, run]
-        : [
-            "only loopback and link-local addresses",
-            "ask your provider for an IPv6 address and gateway; see ip -6 address",
-          ];
-  return isContainer
-    ? problem(outcome, "run the container with --network=host, or in a network that has IPv6")
-    : problem(outcome, advice, command);
+  const run = ["sysctl", "-w", ...switches.map((name) => `${name}=0`)];
+  return problem(`${listText(switches)} is 1`, ENABLE_IPV6, run);
 }
 
 /** The interfaces where IPv6 is disabled, and `all` and `default`. */
@@ -131,20 +126,4 @@ function clockErrorUs(): number {
   const timex = new BigInt64Array(new ArrayBuffer(TIMEX_WORDS * BigInt64Array.BYTES_PER_ELEMENT));
   libc().adjtimex(timex);
   return Number(timex[MAX_ERROR]);
-}
-
-/**
- * Checks that the executable has no file capabilities: they would give raw sockets to every user
- * of the machine, while the unit gives them to the service alone.
- */
-function checkExecutable(path: string): Finding {
-  const { ok, problem } = trying(`look for capabilities on ${path}`);
-  const length = libc().getxattr(cString(path), cString("security.capability"), null, 0);
-  return length > 0
-    ? problem(
-        "it has some, which gives every user of this machine raw sockets",
-        "the unit gives the capability to the service alone",
-        ["setcap", "-r", path],
-      )
-    : ok("it has none, as it should be");
 }

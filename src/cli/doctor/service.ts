@@ -1,6 +1,4 @@
 import { exposureOf } from "../../config/exposure.ts";
-import { formatListenAddress, type ListenAddress } from "../../config/listen-address.ts";
-import { listenProblem } from "../../server/server.ts";
 import { printable } from "../../util/text.ts";
 import type { Command } from "../command.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
@@ -20,7 +18,7 @@ export function checkUnit({ service }: Pick<Scene, "service">): readonly Finding
   const state = propertyOf(service.unit, "ActiveState");
   if (state === "active") return [ok("it is active")];
   // Without D-Bus, systemd answers root only.
-  if (state === "") return [unknown("systemd does not answer", "ask as root", ASK_AS_ROOT)];
+  if (state === "") return [unknown("no answer", "ask as root, if systemd runs", ASK_AS_ROOT)];
   const again = "; if systemd refuses, systemctl reset-failed sixscope first";
   const why = `journalctl -u sixscope says why; start it when the other problems are solved${state === "failed" ? again : ""}`;
   return [problem(`it is ${state}`, why, RESTART)];
@@ -60,24 +58,4 @@ export function checkExposure({
     warning(text, `${advice}: ${setting(variable)}`),
   );
   return [ok(status && isCurrent ? printable(status.exposure) : sentence), ...found];
-}
-
-/** Binds each listen address that the running process does not have. */
-export function checkPorts({ config, status, role, setting }: Scene): readonly Finding[] {
-  const check = (variable: string, all: readonly ListenAddress[]) =>
-    all.map((address) => {
-      const text = formatListenAddress(address);
-      const { ok, problem } = trying(`listen on ${text}`);
-      if (status?.urls.some((url) => url.replace(/^https?:\/\//, "") === text)) {
-        return ok(`the ${role} answers there`);
-      }
-      const obstacle = listenProblem(address);
-      if (obstacle === null) return ok("it is free");
-      const [outcome = "", ...advice] = obstacle.split("; ");
-      return problem(outcome, `${advice.join("; ") || "correct it"}: ${setting(variable)}`);
-    });
-  return [
-    ...check("SIXSCOPE_LISTEN", config.listen),
-    ...check("SIXSCOPE_METRICS_LISTEN", config.metricsListen),
-  ];
 }
