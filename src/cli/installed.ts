@@ -104,15 +104,12 @@ function readIfPresent(path: string): string {
   }
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
-
-/** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. */
+/** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. None has a line break. */
 export function parseShownEnvironment(text: string): Record<string, string> {
   const words = text.match(/"(?:\\.|[^"\\])*"|[^\s"]+/g) ?? [];
   const pairs = words.map((word) => {
     const unquoted = word.replace(/^"(.*)"$/s, "$1");
-    const assignment = unquoted.replaceAll(/\\(.)/g, (_, escaped) => ESCAPES[escaped] ?? escaped);
-    return assignment.split(/=([\s\S]*)/).slice(0, 2);
+    return unquoted.replaceAll(/\\(.)/g, "$1").split(/=(.*)/).slice(0, 2);
   });
   return Object.fromEntries(pairs);
 }

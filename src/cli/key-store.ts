@@ -21,8 +21,6 @@ type Change = (keys: readonly KeyRecord[]) => readonly KeyRecord[];
 export interface KeyStore {
   /** For messages. */
   readonly place: string;
-  /** The service that takes up a change, for messages. */
-  readonly reader: string;
   /** The file whose keys can be copied here; null if they are here already. */
   readonly source: string | null;
   read(): Promise<readonly KeyRecord[]>;
@@ -44,7 +42,6 @@ export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
 function fileStore(path: string): KeyStore {
   return {
     place: path,
-    reader: "a service that reads this file",
     source: null,
     read: async () => readKeyFile(path),
     change: (change) => changeFile(path, change),
@@ -69,7 +66,6 @@ export function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): K
   };
   return {
     place,
-    reader: "every instance",
     source: keysFile,
     read: () => using(async (run) => (await readSharedKeys(run, name)).keys),
     change: (change) => using((run) => changeSharedKeys(run, name, change)),

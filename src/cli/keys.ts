@@ -76,7 +76,7 @@ async function addKey(name: string, options: KeyOptions, store: KeyStore): Promi
   const text = `${key}
 
 This is the only time the key is shown. Send it in the header X-API-Key.
-It is stored in ${store.place}; ${store.reader} accepts the key within a second.`;
+It is stored in ${store.place}; services that read it accept the key within a second.`;
   await write(text).catch((error) => {
     const undo = `${invocation()} ${formatCommand(["keys", "revoke", name])}`;
     throw new Error(`${reasonOf(error)}; the new key was not shown, revoke it: ${undo}`);
@@ -119,7 +119,7 @@ async function revokeKey(name: string, store: KeyStore): Promise<string> {
     const revoked = new Date().toISOString();
     return keys.map((key) => (isRevocable(key) ? { ...key, revoked } : key));
   });
-  return `Revoked ${name} in ${store.place}; ${store.reader} rejects the key within a second.`;
+  return `Revoked ${name} in ${store.place}; services that read it reject the key within a second.`;
 }
 
 /**

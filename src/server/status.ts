@@ -2,7 +2,6 @@
 import { readFileSync, rmSync } from "node:fs";
 import { z } from "zod";
 import { once } from "../api/schemas.ts";
-import { exposureOf } from "../config/exposure.ts";
 import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Services } from "../tools/services.ts";
@@ -25,9 +24,8 @@ const statusSchema = once(() =>
     settings: z.string(),
     /** Why it cannot probe, or only ping; null if it can. */
     withoutProbes: z.string().nullable(),
-    /** Sentences for people: who it is, what it may do, what it is connected to, and who may do what. */
+    /** Sentences for people: who it is, what it may do, and what it is connected to. */
     about: z.string(),
-    exposure: z.string(),
   }),
 );
 
@@ -72,7 +70,6 @@ function statusOf(config: Config, { icmp, locations, keyring, valkey }: Parts): 
     settings: digestOf(config),
     withoutProbes: withoutProbes?.unavailable ?? null,
     about: facts.join("; "),
-    exposure: exposureOf(config, keyring?.activeCount() ?? null).sentence,
   };
 }
 

@@ -54,7 +54,7 @@ describe("a key", () => {
       const added = await keys("add", "one", "--limit", "7");
       const key = added.stdout.split("\n")[0] ?? "";
       expect(added.stdout).toContain(
-        `It is stored in ${server.url}; every instance accepts the key within a second.`,
+        `It is stored in ${server.url}; services that read it accept the key within a second.`,
       );
       await all(instances.services, key, "OK");
       expect((await keys("list")).stdout).toMatch(/^one +active +7\/min /m);
