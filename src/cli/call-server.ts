@@ -101,12 +101,12 @@ export function callServer(
 }
 
 /** The advice for a missing or wrong key: who types a command sets a variable, and no header. */
-function withoutKey({ json, error }: ApiAnswer, origin: string, key: string | undefined) {
-  if (error?.code !== "UNAUTHORIZED") return { json, error };
+function withoutKey({ document, error }: ApiAnswer, origin: string, key: string | undefined) {
+  if (error?.code !== "UNAUTHORIZED") return { document, error };
   const message = key
     ? `${origin} does not accept the API key: it is unknown, revoked or expired; ask its operator for another one, and set SIXSCOPE_KEY to it`
     : `${origin} needs an API key for this; set SIXSCOPE_SERVER=${origin} and SIXSCOPE_KEY to the key, or name with --key-from the variable or file that has it`;
-  return { json, error: { ...error, message } };
+  return { document, error: { ...error, message } };
 }
 
 /** A service that does not answer as one; the message goes on from its name. */
@@ -183,7 +183,7 @@ function answer({ endpoint, parameters }: Question, document: About): ApiAnswer 
     throw new ServerError("answered another question than was asked; see --server");
   }
   for (const part of locations ?? []) if (part.error) part.error = knownError(part.error);
-  return { json: JSON.stringify(document), error: null };
+  return { document, error: null };
 }
 
 const sentError = once(() => {
@@ -198,7 +198,7 @@ function failure(document: unknown, answer: string): ApiAnswer {
   const { data } = z.object({ error: sentError() }).safeParse(document);
   if (!data) throw new ServerError(`answers ${answer}, and not as sixscope does; see --server`);
   const error = knownError(data.error);
-  return { json: JSON.stringify({ error }), error };
+  return { document: { error }, error };
 }
 
 /** An error without details that this version does not describe; its message says the same. */

@@ -200,7 +200,7 @@ export async function runMtrScreen(
       }
       if (live.latest?.round) document = mtrDraft(target, live.latest);
       if (answer?.error) break;
-      if (answer) document = JSON.parse(answer.json);
+      if (answer) document = answer.document;
       if ((document as MtrResult | undefined)?.details.cutShort) break;
       live = { ...live, run: live.run + 1, latest: undefined };
     }

@@ -74,8 +74,8 @@ async function ask(
   const onEvent = (name: string, data: object) => void events.push([name, data]);
   const { signal } = new AbortController();
   try {
-    const { json, error } = await call(asked, signal, onEvent);
-    return { document: JSON.parse(json), error, events };
+    const { document, error } = await call(asked, signal, onEvent);
+    return { document, error, events };
   } catch (error) {
     return { problem: (error as Error).message, events };
   }
@@ -530,7 +530,7 @@ describe("a key is sent to the service that it belongs to", () => {
       );
       expect(wrong.error?.message).toContain("does not accept the API key");
       // Programs get what the API says.
-      for (const { json } of [without, wrong]) expect(JSON.parse(json)).toEqual(error);
+      for (const { document } of [without, wrong]) expect(document).toEqual(error);
     }
   });
 });

@@ -128,7 +128,7 @@ test("a service's run is followed by another; r forgets, q ends with what there 
   const call: CallEndpoint = async (_, signal, onEvent) => {
     onEvent("round", { ...latest, verdict });
     runs++;
-    if (runs === 1) return { json: JSON.stringify(example), error: null };
+    if (runs === 1) return { document: example, error: null };
     const title = frame[0];
     key(runs === 2 ? "r" : "q");
     expect(title).toContain(runs === 2 ? "10 rounds of run 2" : "10 rounds");
