@@ -159,7 +159,10 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     expect(stderr).toContain("SIXSCOPE_NATS_URL is not set");
     expect(stderr).toContain("SIXSCOPE_LOCATION is not set");
     const again = await sixscope(["agent", "--new-key", join(folder, "ams.nk")], {}, [executable]);
-    expect([again.status, again.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+    expect([again.status, again.stderr]).toEqual([
+      1,
+      expect.stringContaining("file already exists"),
+    ]);
   });
 
   test.each<[what: string, change: Record<string, string>, state: string, says: string]>([
