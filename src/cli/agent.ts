@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { newKey } from "../locations/link.ts";
-import { errorCode, reasonOf } from "../util/errors.ts";
+import { reasonOf } from "../util/errors.ts";
 import { runServe } from "./serve.ts";
 import { print } from "./terminal.ts";
 
@@ -16,9 +16,8 @@ export async function runAgent(file: string | undefined, environment: NodeJS.Pro
   try {
     writeFileSync(file, `${seed}\n`, { mode: 0o600, flag: "wx" });
   } catch (error) {
-    const exists = errorCode(error) === "EEXIST";
-    const why = exists ? "it exists already; name another file" : reasonOf(error);
-    throw new Error(`cannot write the new key to ${file}: ${why}`, { cause: error });
+    const why = `cannot write the new key to ${file}: ${reasonOf(error)}`;
+    throw new Error(why, { cause: error });
   }
   await print(publicKey);
 }

@@ -13,8 +13,8 @@ import { rawSocketRemedy } from "./terminal.ts";
 
 /** The answer as the API gives it. */
 export interface ApiAnswer {
-  /** The JSON document of the result or of the error. */
-  readonly json: string;
+  /** The document of the result or of the error. */
+  readonly document: Record<string, unknown>;
   /** The error; null if there is a result. */
   readonly error: { readonly code: string; readonly message: string } | null;
 }
@@ -54,11 +54,11 @@ export function callHere(
     try {
       const read = readParameters(alone(endpoint.parameters), sentTexts(parameters));
       const result = await endpoint.handle(read, call, { ...services, resolverTitle });
-      return { json: typeof result === "string" ? result : JSON.stringify(result), error: null };
+      return { document: result as ApiAnswer["document"], error: null };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const message = withoutRights(error, environment) ?? error.message;
-      return { json: JSON.stringify(error.body), error: { code: error.code, message } };
+      return { document: { ...error.body }, error: { code: error.code, message } };
     } finally {
       if (!("unavailable" in services.icmp)) services.icmp.close();
     }

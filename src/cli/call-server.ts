@@ -15,9 +15,7 @@ import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 const LIMITS = {
   /** A service sends at least a comment every 10 s while it works. */
   silenceMs: 30_000,
-  /** From the question to the end of its answer, of an endpoint without events: two DNS queries are the longest. */
-  queryMs: 30_000,
-  /** The same with events: no run takes longer than 300 s, at another location either. */
+  /** From the question to the end of its answer: no run takes longer than 300 s, at another location either. */
   runMs: 310_000,
   /** Of the whole answer; those of the longest mtr are fewer than 8 MB. */
   bytes: 16 * 1024 * 1024,
@@ -51,11 +49,11 @@ export function callServer(
     const { response: result, events: named } = question.endpoint;
     const url = urlOf(server, question);
     const late = new AbortController();
-    const { silenceMs, bytes, [named ? "runMs" : "queryMs"]: longestMs } = limits;
+    const { silenceMs, runMs, bytes } = limits;
     const endAfter = (ms: number, why: string) =>
       setTimeout(() => late.abort(`${why} ${ms / 1000} s`), ms);
     const silence = endAfter(silenceMs, "it has sent nothing for");
-    const deadline = endAfter(longestMs, "its answer is not complete after");
+    const deadline = endAfter(runMs, "its answer is not complete after");
     const parse = (json: string) => parseForeign(json, bytes);
     const inWords = (answer: ApiAnswer) => withoutKey(answer, url.origin, key);
     // A map, because a service may send the name of what every object has.
@@ -103,12 +101,12 @@ export function callServer(
 }
 
 /** The advice for a missing or wrong key: who types a command sets a variable, and no header. */
-function withoutKey({ json, error }: ApiAnswer, origin: string, key: string | undefined) {
-  if (error?.code !== "UNAUTHORIZED") return { json, error };
+function withoutKey({ document, error }: ApiAnswer, origin: string, key: string | undefined) {
+  if (error?.code !== "UNAUTHORIZED") return { document, error };
   const message = key
     ? `${origin} does not accept the API key: it is unknown, revoked or expired; ask its operator for another one, and set SIXSCOPE_KEY to it`
     : `${origin} needs an API key for this; set SIXSCOPE_SERVER=${origin} and SIXSCOPE_KEY to the key, or name with --key-from the variable or file that has it`;
-  return { json, error: { ...error, message } };
+  return { document, error: { ...error, message } };
 }
 
 /** A service that does not answer as one; the message goes on from its name. */
@@ -185,7 +183,7 @@ function answer({ endpoint, parameters }: Question, document: About): ApiAnswer 
     throw new ServerError("answered another question than was asked; see --server");
   }
   for (const part of locations ?? []) if (part.error) part.error = knownError(part.error);
-  return { json: JSON.stringify(document), error: null };
+  return { document, error: null };
 }
 
 const sentError = once(() => {
@@ -200,7 +198,7 @@ function failure(document: unknown, answer: string): ApiAnswer {
   const { data } = z.object({ error: sentError() }).safeParse(document);
   if (!data) throw new ServerError(`answers ${answer}, and not as sixscope does; see --server`);
   const error = knownError(data.error);
-  return { json: JSON.stringify({ error }), error };
+  return { document: { error }, error };
 }
 
 /** An error without details that this version does not describe; its message says the same. */

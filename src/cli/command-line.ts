@@ -1,5 +1,4 @@
 import { Argument, Command, CommanderError } from "commander";
-import { STREAM, withPriority } from "../platform/systemd.ts";
 import { interfaceText } from "../server/endpoints.ts";
 import { TOOLS } from "../tools/table.ts";
 import { quote } from "../util/text.ts";
@@ -58,8 +57,6 @@ export function describeCommands(
     .exitOverride()
     .configureOutput({
       writeOut: (text) => say(text.trimEnd()),
-      writeErr: (text) =>
-        process.stderr.write(withPriority(text, "error", STREAM.error, environment)),
       outputError: (text, write) => write(inOurWords(text)),
     });
   addServiceCommands(program, environment);
@@ -83,9 +80,7 @@ export function describeCommands(
     .command("__complete", { hidden: true })
     .argument("[words...]")
     .allowUnknownOption()
-    .action(async (words: string[]) =>
-      print((await candidates(program, words, environment)).join("\n")),
-    );
+    .action((words: string[]) => print(candidates(program, words).join("\n")));
   pointToHelp(program, "sixscope");
   return program;
 }

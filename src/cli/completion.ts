@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Command, Option } from "commander";
 import bash from "./completion/sixscope.bash" with { type: "text" };
 import fish from "./completion/sixscope.fish" with { type: "text" };
 import zsh from "./completion/sixscope.zsh" with { type: "text" };
-import { openKeyStore } from "./key-store.ts";
 
 /** The shells that there is a completion script for. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -18,20 +16,12 @@ export function completionScript(shell: Shell): string {
   return SCRIPTS[shell].trimEnd();
 }
 
-/** How long someone who presses the tab key waits for names of keys, in milliseconds. */
-const PATIENCE_MS = 1_000;
-
 /**
  * The candidates for the last word: lines of a word, a tab and its meaning.
  *
  * @param words those of the command line behind `sixscope`; the last one is perhaps not complete
- * @param environment says whose keys are candidates too
  */
-export async function candidates(
-  program: Command,
-  words: readonly string[],
-  environment: NodeJS.ProcessEnv,
-): Promise<string[]> {
+export function candidates(program: Command, words: readonly string[]): string[] {
   const last = words.at(-1) ?? "";
   let command = program;
   let position = 0;
@@ -65,18 +55,7 @@ export async function candidates(
     Math.min(position, command.registeredArguments.length - 1),
   );
   const choices = argument?.argChoices ?? [];
-  if (command.name() !== "revoke" || position > 0) {
-    return [...commands, ...choices].filter(startsWith(last));
-  }
-  // Whoever completes a word gets no errors.
-  const keys = keysOf(environment).catch(() => []);
-  return (await Promise.race([keys, sleep(PATIENCE_MS, [])])).filter(startsWith(last));
-}
-
-/** The names of the keys that can be revoked. */
-async function keysOf(environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
-  const keys = await openKeyStore(environment).read();
-  return keys.filter(({ revoked }) => revoked === undefined).map(({ name }) => name);
+  return [...commands, ...choices].filter(startsWith(last));
 }
 
 const startsWith = (beginning: string) => (text: string) => text.startsWith(beginning);

@@ -2,13 +2,7 @@ import { ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
 import { askStatus, isOfSettings, type Status } from "../server/status.ts";
 import { checkEcho } from "./doctor/echo.ts";
-import {
-  checkCopies,
-  checkHidden,
-  checkNetworks,
-  checkOriginals,
-  checkSecrets,
-} from "./doctor/files.ts";
+import { checkCopies, checkOriginals, checkSecrets } from "./doctor/files.ts";
 import {
   AUTHORITIES,
   type Finding,
@@ -20,13 +14,7 @@ import {
 import { checkKeys } from "./doctor/keys.ts";
 import { checkMachine, checkRights } from "./doctor/machine.ts";
 import { checkNats, checkResolvers } from "./doctor/peers.ts";
-import {
-  ASK_AS_ROOT,
-  checkExposure,
-  checkPorts,
-  checkStatus,
-  checkUnit,
-} from "./doctor/service.ts";
+import { ASK_AS_ROOT, checkExposure, checkStatus, checkUnit } from "./doctor/service.ts";
 import {
   INSTALLED,
   type InstalledService,
@@ -65,17 +53,12 @@ const OWN: readonly Check[] = [
   checkUnit,
   checkStatus,
   checkExposure,
-  checkPorts,
   checkResolvers,
-  checkHidden,
   checkOriginals,
 ];
 
 /** The checks with those of the service's user. */
-const AS_USER: readonly Check[] = [checkCopies, checkKeys, checkNetworks, checkNats];
-
-/** The checks of what an agent does not use. */
-const NOT_OF_AGENTS: readonly Check[] = [checkOriginals, checkCopies, checkKeys];
+const AS_USER: readonly Check[] = [checkCopies, checkKeys, checkNats];
 
 /** Every finding; root has the rights of the service's user afterwards. */
 export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
@@ -97,11 +80,12 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   const role = roleOf(propertyOf(service?.unit ?? [], "ExecStart"), isOurs ? status : null);
   const isCurrent = isOurs && status.role === role;
   const setting = settingIn(files);
-  const scene = { config, service, status, files, environment, role, isCurrent, setting };
+  // As `sixscope agent` has them.
+  const used = role === "agent" ? { ...config, listen: [], tls: null } : config;
+  const scene = { config: used, service, status, files, environment, role, isCurrent, setting };
   for (const checks of [OWN, AS_USER]) {
     if (checks === AS_USER && process.geteuid?.() === 0 && service?.user) become(service.user);
     for (const check of checks) {
-      if (role === "agent" && NOT_OF_AGENTS.includes(check)) continue;
       findings.push(...(await check(scene)));
     }
   }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { ENVIRONMENT_FILE, parseEnvironmentFile } from "../config/environment-file.ts";
 import { ConfigError } from "../config/settings.ts";
-import { type User, userNamed } from "../platform/users.ts";
+import { userNamed } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
 /** Names and paths of an installed service, as the unit and the package set them. */
@@ -18,17 +18,6 @@ export const INSTALLED = {
 /** The properties of the unit as systemd shows them, in lines of `Property=value`. A property with several values has several lines. */
 export type Unit = readonly string[];
 
-/** The service that is installed on this machine. */
-export interface InstalledService {
-  /** The name of the user it runs as. */
-  readonly userName: string;
-  /** That user, or null if it does not exist. */
-  readonly user: User | null;
-  /** True if this process is root or the service's user, and so may read its settings and keys. */
-  readonly isOurs: boolean;
-  readonly unit: Unit;
-}
-
 /** The unit of the package, in case systemd does not answer; it has no ActiveState. */
 const PACKAGED_UNIT: Unit = [
   "LoadState=loaded",
@@ -36,15 +25,26 @@ const PACKAGED_UNIT: Unit = [
   `EnvironmentFiles=${ENVIRONMENT_FILE}`,
 ];
 
+/** The service that is installed on this machine; see `installedService`. */
+export type InstalledService = NonNullable<ReturnType<typeof installedService>>;
+
 /** The installed service; null if there is none, or if the environment names another keys file. */
-export function installedService(environment: NodeJS.ProcessEnv): InstalledService | null {
+export function installedService(environment: NodeJS.ProcessEnv) {
   if (environment["SIXSCOPE_KEYS_FILE"] || environment["STATE_DIRECTORY"]) return null;
   const unit = askSystemd();
   if (propertyOf(unit, "LoadState") !== "loaded") return null;
   const userName = propertyOf(unit, "User") || "root";
   const user = userNamed(userName);
   const uid = process.geteuid?.();
-  return { userName, user, isOurs: uid === 0 || uid === user?.uid, unit };
+  return {
+    /** The name of the user it runs as. */
+    userName,
+    /** That user, or null if it does not exist. */
+    user,
+    /** True if this process is root or the service's user, and so may read its settings and keys. */
+    isOurs: uid === 0 || uid === user?.uid,
+    unit,
+  };
 }
 
 /** The value of a property, or an empty string. */
@@ -57,8 +57,7 @@ function valuesOf(unit: Unit, property: string): string[] {
   return unit.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
 }
 
-const PROPERTIES =
-  "LoadState,ActiveState,MainPID,User,ExecStart,AmbientCapabilities,Environment,EnvironmentFiles,ProtectHome,PrivateTmp";
+const PROPERTIES = "LoadState,ActiveState,User,ExecStart,Environment,EnvironmentFiles";
 
 function askSystemd(): Unit {
   // The test that sd_booted(3) uses.
@@ -105,15 +104,12 @@ function readIfPresent(path: string): string {
   }
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
-
-/** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. */
+/** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. None has a line break. */
 export function parseShownEnvironment(text: string): Record<string, string> {
   const words = text.match(/"(?:\\.|[^"\\])*"|[^\s"]+/g) ?? [];
   const pairs = words.map((word) => {
     const unquoted = word.replace(/^"(.*)"$/s, "$1");
-    const assignment = unquoted.replaceAll(/\\(.)/g, (_, escaped) => ESCAPES[escaped] ?? escaped);
-    return assignment.split(/=([\s\S]*)/).slice(0, 2);
+    return unquoted.replaceAll(/\\(.)/g, "$1").split(/=(.*)/).slice(0, 2);
   });
   return Object.fromEntries(pairs);
 }

@@ -21,8 +21,6 @@ type Change = (keys: readonly KeyRecord[]) => readonly KeyRecord[];
 export interface KeyStore {
   /** For messages. */
   readonly place: string;
-  /** The service that takes up a change, for messages. */
-  readonly reader: string;
   /** The file whose keys can be copied here; null if they are here already. */
   readonly source: string | null;
   read(): Promise<readonly KeyRecord[]>;
@@ -44,14 +42,14 @@ export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
 function fileStore(path: string): KeyStore {
   return {
     place: path,
-    reader: "a service that reads this file",
     source: null,
     read: async () => readKeyFile(path),
     change: (change) => changeFile(path, change),
   };
 }
 
-function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): KeyStore {
+/** The keys that instances share in Valkey, and the file whose keys can be copied there. */
+export function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): KeyStore {
   const name = namesBelow(prefix).keys;
   const place = publicUrl(url);
   const using = async <T>(action: (run: RunScript) => Promise<T>): Promise<T> => {
@@ -68,7 +66,6 @@ function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): KeyStore
   };
   return {
     place,
-    reader: "every instance",
     source: keysFile,
     read: () => using(async (run) => (await readSharedKeys(run, name)).keys),
     change: (change) => using((run) => changeSharedKeys(run, name, change)),

@@ -10,6 +10,7 @@ import {
   readKeyFile,
 } from "../keys/key-file.ts";
 import { reasonOf } from "../util/errors.ts";
+import { listText } from "../util/text.ts";
 import { about } from "./about.ts";
 import { formatCommand } from "./command.ts";
 import { type KeyStore, openKeyStore } from "./key-store.ts";
@@ -65,8 +66,7 @@ async function addKey(name: string, options: KeyOptions, store: KeyStore): Promi
     ...options,
   };
   await store.change((keys) => {
-    const isTaken = keys.some((other) => other.name === name && isActive(other, Date.now()));
-    if (isTaken) {
+    if (isTaken(name, keys)) {
       throw new KeyFileError(
         `a key named ${JSON.stringify(name)} exists already; choose another name or revoke it first`,
       );
@@ -76,7 +76,7 @@ async function addKey(name: string, options: KeyOptions, store: KeyStore): Promi
   const text = `${key}
 
 This is the only time the key is shown. Send it in the header X-API-Key.
-It is stored in ${store.place}; ${store.reader} accepts the key within a second.`;
+It is stored in ${store.place}; services that read it accept the key within a second.`;
   await write(text).catch((error) => {
     const undo = `${invocation()} ${formatCommand(["keys", "revoke", name])}`;
     throw new Error(`${reasonOf(error)}; the new key was not shown, revoke it: ${undo}`);
@@ -119,14 +119,14 @@ async function revokeKey(name: string, store: KeyStore): Promise<string> {
     const revoked = new Date().toISOString();
     return keys.map((key) => (isRevocable(key) ? { ...key, revoked } : key));
   });
-  return `Revoked ${name} in ${store.place}; ${store.reader} rejects the key within a second.`;
+  return `Revoked ${name} in ${store.place}; services that read it reject the key within a second.`;
 }
 
 /**
  * `sixscope keys import [FILE]`: copies the keys of a file to Valkey, and says how many. Those that are
  * there already stay as they are.
  *
- * @throws KeyFileError with the names of keys that it could not copy, because another key has the name
+ * @throws KeyFileError with the names of keys that another active key has; then it copies none
  */
 async function importKeys(given: string | undefined, store: KeyStore) {
   if (store.source === null) {
@@ -136,24 +136,23 @@ async function importKeys(given: string | undefined, store: KeyStore) {
   if (!existsSync(file)) throw new KeyFileError(`the keys file ${file} does not exist`);
   const records = readKeyFile(file);
   let added: readonly KeyRecord[] = [];
-  let clashing: readonly KeyRecord[] = [];
   await store.change((keys) => {
-    const isActiveNow = (key: KeyRecord) => isActive(key, Date.now());
     const present = new Set(keys.map(({ sha256 }) => sha256));
-    const fresh = records.filter(({ sha256 }) => !present.has(sha256));
-    const active = new Set(keys.filter(isActiveNow).map(({ name }) => name));
-    const clashes = (key: KeyRecord) => isActiveNow(key) && active.has(key.name);
-    clashing = fresh.filter(clashes);
-    added = fresh.filter((key) => !clashes(key));
-    return [...keys, ...added];
+    added = records.filter(({ sha256 }) => !present.has(sha256));
+    const clashing = added.filter((key) => isActive(key, Date.now()) && isTaken(key.name, keys));
+    if (clashing.length === 0) return [...keys, ...added];
+    const names = listText(clashing.map(({ name }) => JSON.stringify(name)));
+    throw new KeyFileError(
+      `copied no key, because other active keys in ${store.place} have the names ${names}; revoke one of each two and import again`,
+    );
   });
-  const text = `Copied ${added.length} of ${records.length} keys from ${file} to ${store.place}`;
-  const rest = added.length === records.length ? "" : "; the others were in it already";
-  if (clashing.length === 0) return `${text}${rest}.`;
-  const names = clashing.map(({ name }) => JSON.stringify(name)).join(", ");
-  throw new KeyFileError(
-    `${text}, but not ${names}: another active key has the name; revoke one of the two and import again`,
-  );
+  const others = added.length === records.length ? "" : "; the others were in it already";
+  return `Copied ${added.length} of ${records.length} keys from ${file} to ${store.place}${others}.`;
+}
+
+/** True if an active key has the name. */
+function isTaken(name: string, keys: readonly KeyRecord[]): boolean {
+  return keys.some((key) => key.name === name && isActive(key, Date.now()));
 }
 
 function stateOf(key: KeyRecord): string {

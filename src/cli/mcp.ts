@@ -85,8 +85,7 @@ export async function runMcp(options: ServerOptions, command: Command, given: No
       };
       const release = await takeSlot(slots, "", signal, TOO_MANY);
       const run = callEndpoint({ endpoint, parameters }, signal, onEvent);
-      const { json, error } = await run.finally(release);
-      const document = JSON.parse(json);
+      const { document, error } = await run.finally(release);
       return resultOf(error?.message ?? verdictOf(tool.name, document), document, error !== null);
     } catch (error) {
       const document = error instanceof ApiError ? error.body : undefined;

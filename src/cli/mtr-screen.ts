@@ -2,24 +2,23 @@ import { ENOUGH } from "../tools/engine.ts";
 import { mergeRound, mtrDraft, mtrReport } from "../tools/mtr/report.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
-import { endLines, hostsBelow, type Line, tableLines } from "../tools/report-text.ts";
+import { endLines, type Line, tableLines } from "../tools/report-text.ts";
 import type { Question } from "../tools/services.ts";
 import { plural } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { openFullScreen } from "./full-screen.ts";
 import type { Screen } from "./screen.ts";
 
-/** Columns of a history, which has a block for each round; and those that a table with it has without its host. */
+/** Columns of a history, which has a block for each round; and those that a table with it has without its address. */
 const MIN_BLOCKS = 10;
 const MAX_BLOCKS = 60;
-const FIXED = 27;
+const FIXED = 29;
 
 const BLOCKS = [..."▁▂▃▄▅▆▇█"];
 const LOST = "×";
 const TIMES = ["last", "best", "worst", "stdev"].map(
   (name): Column => ({ name, kind: "ms", isDetail: name === "worst" || name === "stdev" }),
 );
-const TIMES_WIDTH = 24;
 
 const KEYS = "q quit p pause r reset d view n names";
 
@@ -83,7 +82,7 @@ export function mtrLines(view: MtrView, columns: number, rows: number): Line[] {
   return [title, ...shown, ...fixed, [["dim", `${KEYS}${more}`]]];
 }
 
-/** The table of the screen: loss and its cause beside each other, and the host below its row if it is narrow. */
+/** The table of the screen: loss and its cause beside each other. */
 function tableOf(
   { latest, history, showsTimes, hidesNames }: MtrView,
   reported: readonly Row[],
@@ -91,11 +90,7 @@ function tableOf(
 ): { table: Table; legend: Line } {
   const hops = latest?.hops ?? [];
   const widest = Math.max(0, ...hops.map(({ ip }) => ip?.length ?? 0));
-  const beside = columns - FIXED - widest - 2;
-  const isNarrow = beside < (showsTimes ? TIMES_WIDTH : MIN_BLOCKS);
-  const room = isNarrow ? columns - FIXED : beside;
-  const width = Math.max(MIN_BLOCKS, Math.min(MAX_BLOCKS, room));
-  const taken = isNarrow ? 1 : FIXED + 2 + (showsTimes ? TIMES_WIDTH : width);
+  const width = Math.max(MIN_BLOCKS, Math.min(MAX_BLOCKS, columns - FIXED - widest));
   const times = hops.flatMap(({ hop }) => history.get(hop)?.slice(-width) ?? []);
   const maxMs = Math.max(0, ...times.filter((ms) => ms !== null));
   const blocks = (outcomes: readonly (number | null)[] = []) =>
@@ -108,11 +103,10 @@ function tableOf(
     const row = reported[at] as Row;
     // The word in the column of the cause says it.
     const notes = (row.cells.at(-1) as string[]).slice(ip && cause && cause !== "path" ? 1 : 0);
-    const fits = !hidesNames && hop.hostname && hop.hostname.length <= columns - taken;
     const last = showsTimes
       ? [hop.last, hop.min, hop.max, hop.stdDev]
       : [blocks(history.get(hop.hop)).join("").padEnd(width)];
-    const host = { ip, hostname: fits ? hop.hostname : null };
+    const host = { ip, hostname: hidesNames ? null : hop.hostname };
     return { ...row, cells: [hop.hop, loss, cause, avg, ...last, host, notes] };
   });
   const table: Table = {
@@ -129,7 +123,7 @@ function tableOf(
   };
   const scale = maxMs > 0 ? `█ ${maxMs.toFixed(2)} ms  ` : "";
   return {
-    table: isNarrow ? hostsBelow(table, 0) : table,
+    table,
     legend: [["dim", showsTimes ? "times in ms" : `${scale}${LOST} lost`]],
   };
 }
@@ -206,7 +200,7 @@ export async function runMtrScreen(
       }
       if (live.latest?.round) document = mtrDraft(target, live.latest);
       if (answer?.error) break;
-      if (answer) document = JSON.parse(answer.json);
+      if (answer) document = answer.document;
       if ((document as MtrResult | undefined)?.details.cutShort) break;
       live = { ...live, run: live.run + 1, latest: undefined };
     }

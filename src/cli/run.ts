@@ -1,5 +1,4 @@
 import { ConfigError } from "../config/settings.ts";
-import { STREAM, withPriority } from "../platform/systemd.ts";
 import { CertificateError } from "../server/certificate.ts";
 import { reasonOf } from "../util/errors.ts";
 import { runServe } from "./serve.ts";
@@ -19,8 +18,7 @@ export async function run(argv: readonly string[], environment: NodeJS.ProcessEn
     return await runCommandLine(argv, environment);
   } catch (error) {
     const problems = error instanceof ConfigError ? error.problems : [reasonOf(error)];
-    const text = problems.map((problem) => `sixscope: ${problem}\n`).join("");
-    process.stderr.write(withPriority(text, "error", STREAM.error, environment));
+    for (const problem of problems) process.stderr.write(`sixscope: ${problem}\n`);
     const isWrong = error instanceof ConfigError || error instanceof CertificateError;
     return isWrong ? STATUS.wrong : STATUS.failed;
   }

@@ -26,11 +26,19 @@ export function createScreen(
   onGone: () => void,
 ) {
   const canChange = isTerminal(TERM);
-  let shown: readonly string[] = [];
+  /** How many lines can be replaced. */
+  let shown = 0;
   let written: Promise<unknown> = Promise.resolve();
   const write = (text: string) => {
     if (text === "") return;
     written = written.then(() => Bun.write(Bun.stdout, text)).catch(onGone);
+  };
+  const replace = (table: readonly Line[]) => {
+    if (isMuted) return;
+    // A line that wraps could not be found again.
+    const lines = table.map((line) => `${screen.text(line, screen.columns - 1)}\n`);
+    write(`${shown > 0 ? `\x1b[${shown}A\x1b[J` : ""}${lines.join("")}`);
+    shown = lines.length;
   };
   const screen = {
     isTerminal: canChange,
@@ -45,29 +53,16 @@ export function createScreen(
     /** Prints lines below all others. */
     print(...lines: Line[]): void {
       if (isMuted) return;
-      shown = [];
+      shown = 0;
       write(lines.map((line) => `${screen.text(line, Number.POSITIVE_INFINITY)}\n`).join(""));
     },
-    /** Shows the lines of a table in place of those that were shown before; only in a terminal. */
+    /** Shows a table in place of the one before, its end if the terminal has fewer rows; only in a terminal. */
     show(table: readonly Line[]): void {
-      if (!canChange || isMuted) return;
-      const { columns, rows } = screen;
-      const shorter = Array.from({ length: shown.length - table.length }, (): Line => []);
-      // A line that wraps could not be found again.
-      const lines = [...table, ...shorter].map((line) => screen.text(line, columns - 1));
-      // Lines that have scrolled off the top of the screen cannot change.
-      const gone = Math.max(0, shown.length - rows + 1);
-      const up = shown.length > 0 ? `\x1b[${shown.length - gone}A` : "";
-      const now = lines.slice(gone);
-      shown = [...shown.slice(0, gone), ...now];
-      write(up + now.map((line) => `\r\x1b[K${line}\n`).join(""));
+      if (canChange) replace(table.slice(1 - screen.rows));
     },
-    /** Shows the table for the last time; all of it below, if lines that have left the screen have changed. */
+    /** Shows the whole table for the last time. */
     finish(table: readonly Line[]): void {
-      const { columns, rows } = screen;
-      const left = shown.slice(0, Math.max(0, shown.length - rows + 1));
-      const isRight = left.every((line, at) => line === screen.text(table[at] ?? [], columns - 1));
-      if (canChange && isRight) screen.show(table);
+      if (canChange) replace(table);
       else screen.print(...table);
     },
     /** Writes a document and ends its line; what is in its texts cannot rearrange a terminal. */

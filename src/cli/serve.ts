@@ -7,7 +7,7 @@ import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
 import { createKeyring, type Keyring } from "../keys/keyring.ts";
 import { PAGES } from "../page/respond.ts";
-import { STREAM, serviceManager, withPriority } from "../platform/systemd.ts";
+import { serviceManager } from "../platform/systemd.ts";
 import { createApp, readinessOf } from "../server/app.ts";
 import { followCertificate } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
@@ -89,9 +89,8 @@ export async function runServe(
   const where = areCurrent ? place : `the copy, because ${place} does not answer`;
   if (keyring) say(`API keys: ${active} in ${where}`);
   say(`access: ${sentence}`);
-  const statusUrls = [...(listening?.urls ?? []), ...(exposed?.urls ?? [])];
   const valkey = shared?.valkey ?? null;
-  const closeStatus = offerStatus(settings, { ...parts, urls: statusUrls, valkey }, log);
+  const closeStatus = offerStatus(settings, { ...parts, valkey }, log);
   if (keyring && listening)
     say(`next, ${keyProblem(keyring, areCurrent) ?? exampleRequest(listening.urls)}`);
   const state = () =>
@@ -141,8 +140,7 @@ function rawSocketProblem(icmp: Prober | NoIcmp, environment: NodeJS.ProcessEnv)
   if (withoutRaw === null) return null;
   const remedy = rawSocketRemedy(withoutRaw, environment);
   const probes = icmp === withoutRaw ? "all probes" : "all probes but pings";
-  const text = `raw sockets: none (${withoutRaw.unavailable}), so ${probes} answer ICMP_UNAVAILABLE; ${remedy}`;
-  return withPriority(text, "warn", STREAM.output, environment);
+  return `raw sockets: none (${withoutRaw.unavailable}), so ${probes} answer ICMP_UNAVAILABLE; ${remedy}`;
 }
 
 /** A curl command to paste, for the first listener that answers this machine directly. */

@@ -8,7 +8,7 @@ import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
 import { IPPROTO_ICMPV6 } from "../platform/linux.ts";
-import { isJournal, STREAM } from "../platform/systemd.ts";
+import { isJournal } from "../platform/systemd.ts";
 import type { Services } from "../tools/services.ts";
 import { createLog, LineWriter, type Log } from "../util/log.ts";
 
@@ -24,7 +24,7 @@ export function openLog(
   const log = createLog({
     level: logLevel,
     format: logFormat,
-    priorities: isJournal(STREAM.error, environment),
+    priorities: isJournal(environment),
     write: (line) => lines.write(line),
   });
   return { log, lines };

@@ -91,8 +91,7 @@ export function addTool(
     if (server && Object.keys(config).length > 0) {
       wrong("a service decides its own times and servers; leave out --server or the option");
     }
-    const choices = { ...words, config, needsKey: endpoint.needsKey };
-    const callEndpoint = callerFor(options, command, environment, choices);
+    const callEndpoint = callerFor(options, command, environment, { ...words, config });
     const hasRounds = options.report || command.getOptionValue("rounds") !== undefined;
     const isScreen =
       tool.name === "mtr" &&
@@ -192,17 +191,13 @@ export function callerFor(
   { server, keyFrom, plainHttp }: ServerOptions,
   command: Command,
   environment: NodeJS.ProcessEnv,
-  { needsKey = true, ...choices }: OwnChoices & { readonly needsKey?: boolean } = {},
+  choices: OwnChoices = {},
 ): CallEndpoint {
   if (!server) return callHere(environment, choices);
   const key = keyFrom ?? ownKey(server, environment);
   if (key && !plainHttp && !isPrivateWay(server)) {
     const why = `others could read the API key on its way to ${server.origin}`;
     command.error(`error: ${why}; use https, or --plain-http`);
-  }
-  if (!key && needsKey && environment[TOOL_SETTINGS.key]) {
-    const why = `SIXSCOPE_KEY belongs to SIXSCOPE_SERVER and is not sent to ${server.origin}`;
-    process.stderr.write(`sixscope: ${why}; --key-from names another key\n`);
   }
   return callServer(server, key);
 }

@@ -61,9 +61,9 @@ export async function runTool(
   const end = () => interrupt.abort();
   const screen = createScreen(environment, json || format !== undefined, end);
   const view = toolView(name, question, screen, isFullScreen);
-  const complain = (document: string, { code, message }: NonNullable<ApiAnswer["error"]>) => {
+  const complain = (document: object, { code, message }: NonNullable<ApiAnswer["error"]>) => {
     if (!json) {
-      view.print(reportOf(name, JSON.parse(document)));
+      view.print(reportOf(name, document));
       screen.complain(message);
     }
     // A text that is not an address answers the question of what it is.
@@ -73,10 +73,10 @@ export async function runTool(
   const startMs = Date.now();
   const events: object[] = [];
   let several: Several | undefined;
-  const writeEvent = (event: string, data: string) =>
-    screen.writeJson(`{"event":${JSON.stringify(event)},"data":${data}}`);
+  const writeEvent = (event: string, data: object) =>
+    screen.writeJson(JSON.stringify({ event, data }));
   const onEvent = (event: string, data: object) => {
-    if (json && stream) writeEvent(event, JSON.stringify(data));
+    if (json && stream) writeEvent(event, data);
     if (event === "summary") several = { locations: [], ...several, details: data as Summary };
     if (event === "location") several?.locations.push(data as Outcome);
     if (several) return;
@@ -90,20 +90,19 @@ export async function runTool(
     if (isFullScreen) {
       const { document, answer } = await runMtrScreen(callEndpoint, question, screen);
       const isAnswered = document !== undefined && view.end(document);
-      return answer?.error ? complain(answer.json, answer.error) : statusOf(isAnswered);
+      return answer?.error ? complain(answer.document, answer.error) : statusOf(isAnswered);
     }
     process.once("SIGINT", end);
-    const { json: document, error } = await callEndpoint(question, interrupt.signal, onEvent);
+    const { document, error } = await callEndpoint(question, interrupt.signal, onEvent);
     if (json && stream) writeEvent(error === null ? "result" : "error", document);
-    else if (json) screen.writeJson(document);
+    else if (json) screen.writeJson(JSON.stringify(document));
     if (error !== null) return complain(document, error);
-    const result = JSON.parse(document);
-    if (format && "locations" in result) {
+    if (format && "locations" in document) {
       screen.complain(ONE_LOCATION);
       return STATUS.wrongUsage;
     }
-    if (format) screen.writeJson(format(result, { events, startMs, endMs: Date.now() }));
-    return statusOf(view.end(result));
+    if (format) screen.writeJson(format(document, { events, startMs, endMs: Date.now() }));
+    return statusOf(view.end(document));
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
     const partial = several ?? view.draft(events);
@@ -184,13 +183,12 @@ function toolView(
       begin();
       const shown = report(document);
       const { columns } = screen;
-      const [first, ...others] = shown.tables;
-      if (!grows) print(shown);
-      else {
+      if (grows) {
+        const [first, ...others] = shown.tables;
         const lines = first?.rows.length && !isListed ? tableLines(first, columns) : [];
         if (lines.length > 0) screen.finish(isInPlace ? [title(), ...lines] : lines);
         screen.print([], ...tablesLines(others, columns), ...endLines(shown, columns));
-      }
+      } else print(shown);
       return shown.isAnswered;
     },
   };

@@ -3,7 +3,7 @@ import { formatIpv4 } from "../addr/ipv4.ts";
 import { tryParseIpv6 } from "../addr/ipv6.ts";
 import { formatPrefix, type Prefix, parsePrefix, prefixContains } from "../addr/prefix.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
-import { type DnsClient, lookupAddresses, type QueryOptions } from "./client.ts";
+import { type DnsClient, lookupAddresses } from "./client.ts";
 import { type DnsOutcome, isDecisive } from "./outcome.ts";
 
 /** An address that leads to a translator from IPv6 to IPv4. */
@@ -23,8 +23,8 @@ const WELL_KNOWN = parsePrefix("64:ff9b::/96");
 const memories = new WeakMap<DnsClient, { prefixes: readonly Prefix[]; dueMs: number }>();
 
 /** The prefixes with which a resolver makes IPv6 addresses; null if it does not answer. */
-export async function askTranslators(client: DnsClient, options?: QueryOptions) {
-  const { outcome, addresses } = await lookupAddresses(client, IPV4_ONLY, options);
+async function askTranslators(client: DnsClient) {
+  const { outcome, addresses } = await lookupAddresses(client, IPV4_ONLY);
   return isDecisive(outcome) ? nat64Prefixes(addresses) : null;
 }
 

@@ -47,7 +47,7 @@ interface NetworkReader {
 }
 
 /** The files that are named; the first one that knows an address wins. */
-export async function networkReaders({ networksFile, asnFile }: NetworkFiles) {
+async function networkReaders({ networksFile, asnFile }: NetworkFiles) {
   const readers: NetworkReader[] = [];
   if (networksFile !== null) readers.push({ path: networksFile, read: readNetworksFile });
   if (asnFile !== null) {

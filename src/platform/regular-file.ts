@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { attempt } from "../util/errors.ts";
 
 /** The rights of users who are neither a file's owner nor in its group; inode(7). */
-const OTHERS = { read: 0o004, write: 0o002, enter: 0o001 } as const;
+const OTHERS = { read: 0o004, enter: 0o001 } as const;
 
 /** The text of a file, as `readRegularBytes` reads it. */
 export function readRegularFile(path: string): string {
@@ -16,19 +16,13 @@ export function readRegularFile(path: string): string {
  * @throws Error if it cannot be read, also if it is not a regular file
  */
 export function readRegularBytes(path: string): Buffer {
-  const file = openRegular(path);
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    if (!fstatSync(file).isFile()) throw new Error("it is not a regular file");
     return readFileSync(file);
   } finally {
     closeSync(file);
   }
-}
-
-function openRegular(path: string): number {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  if (fstatSync(file).isFile()) return file;
-  closeSync(file);
-  throw new Error("it is not a regular file");
 }
 
 /** The text of a file, such as those in /proc; null if there is none, or this user may not read it. */
@@ -36,9 +30,9 @@ export function tryRead(path: string): string | null {
   return attempt(() => readFileSync(path, "utf8")) ?? null;
 }
 
-/** True if every user of this machine has a right on a file, and may enter each folder above it. */
-export function everyUserMay(right: "read" | "write", realPath: string): boolean {
+/** True if every user of this machine may read a file, and enter each folder above it. */
+export function everyUserMayRead(realPath: string): boolean {
   const isOpen = (path: string): boolean =>
     (statSync(path).mode & OTHERS.enter) !== 0 && (path === "/" || isOpen(dirname(path)));
-  return (statSync(realPath).mode & OTHERS[right]) !== 0 && isOpen(dirname(realPath));
+  return (statSync(realPath).mode & OTHERS.read) !== 0 && isOpen(dirname(realPath));
 }

@@ -1,6 +1,5 @@
 import { fstatSync } from "node:fs";
 import { attempt } from "../util/errors.ts";
-import { PRIORITIES } from "../util/log.ts";
 import { lastError, libc } from "./libc.ts";
 import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "./linux.ts";
 
@@ -73,25 +72,9 @@ function sender(path: string | undefined): (message: string) => void {
   };
 }
 
-/** File descriptors that may lead to the journal. */
-export const STREAM = { output: 1, error: 2 } as const;
-
-/** True if a file descriptor leads to the journal, by device and inode; systemd.exec(5), JOURNAL_STREAM. */
-export function isJournal(fd: number, environment: NodeJS.ProcessEnv): boolean {
-  const journal = environment["JOURNAL_STREAM"];
-  if (journal === undefined) return false;
-  const found = attempt(() => fstatSync(fd, { bigint: true }));
-  return found !== undefined && journal === `${found.dev}:${found.ino}`;
-}
-
-/** The text with a priority on each line if the file descriptor leads to the journal, else as it is. */
-export function withPriority(
-  text: string,
-  priority: keyof typeof PRIORITIES,
-  fd: number,
-  environment: NodeJS.ProcessEnv,
-): string {
-  return isJournal(fd, environment)
-    ? text.replaceAll(/^(?=.)/gm, `<${PRIORITIES[priority]}>`)
-    : text;
+/** True if standard error leads to the journal, by device and inode; systemd.exec(5), JOURNAL_STREAM. */
+export function isJournal(environment: NodeJS.ProcessEnv): boolean {
+  const STANDARD_ERROR = 2;
+  const found = attempt(() => fstatSync(STANDARD_ERROR, { bigint: true }));
+  return environment["JOURNAL_STREAM"] === `${found?.dev}:${found?.ino}`;
 }

@@ -1,7 +1,6 @@
 import { dirname } from "node:path";
 import { formatListenAddress, isLoopback, type ListenAddress } from "../config/listen-address.ts";
 import type { Config } from "../config/settings.ts";
-import { listenersOn } from "../platform/port-owner.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -95,18 +94,6 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
   }
 }
 
-/** Why an address cannot be listened on, and what to do; null if it can be. A unix socket is not tried. */
-export function listenProblem(address: ListenAddress): string | null {
-  if (address.kind === "unix") return null;
-  try {
-    const { hostname, port } = address;
-    Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
-    return null;
-  } catch (error) {
-    return whyNot(address, error);
-  }
-}
-
 /** Why an address cannot be listened on, and what to do. */
 function whyNot(address: ListenAddress, error: unknown): string {
   const code = errorCode(error);
@@ -115,8 +102,7 @@ function whyNot(address: ListenAddress, error: unknown): string {
     return `${reasonOf(error)}${code === "EACCES" ? advice : ""}`;
   }
   if (code !== "EADDRINUSE") return REASONS[code ?? ""] ?? reasonOf(error);
-  const users = listenersOn(address.port).join(" and ") || "another process";
-  return `${users} uses the port; stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
+  return `another process uses the port (ss -ltnp shows which); stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
 }
 
 /** Why a port cannot be listened on, by the code of the error. */

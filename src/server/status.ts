@@ -2,7 +2,6 @@
 import { readFileSync, rmSync } from "node:fs";
 import { z } from "zod";
 import { once } from "../api/schemas.ts";
-import { exposureOf } from "../config/exposure.ts";
 import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Services } from "../tools/services.ts";
@@ -23,13 +22,10 @@ const statusSchema = once(() =>
     pid: z.int().min(1),
     /** Of the settings it started with. */
     settings: z.string(),
-    /** Where it listens, also for metrics. */
-    urls: z.array(z.string()),
     /** Why it cannot probe, or only ping; null if it can. */
     withoutProbes: z.string().nullable(),
-    /** Sentences for people: who it is, what it may do, what it is connected to, and who may do what. */
+    /** Sentences for people: who it is, what it may do, and what it is connected to. */
     about: z.string(),
-    exposure: z.string(),
   }),
 );
 
@@ -50,11 +46,10 @@ export const isOfSettings = (status: Status, config: Config) =>
 interface Parts extends Pick<Services, "icmp" | "locations"> {
   /** Null in an agent. */
   readonly keyring: Keyring | null;
-  readonly urls: readonly string[];
   readonly valkey: { readonly isUp: boolean } | null;
 }
 
-function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Parts): Status {
+function statusOf(config: Config, { icmp, locations, keyring, valkey }: Parts): Status {
   const withoutProbes = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   const { isConnected } = locations ?? {};
   const role = keyring ? "service" : "agent";
@@ -73,10 +68,8 @@ function statusOf(config: Config, { icmp, locations, keyring, urls, valkey }: Pa
     role,
     pid: process.pid,
     settings: digestOf(config),
-    urls: [...urls],
     withoutProbes: withoutProbes?.unavailable ?? null,
     about: facts.join("; "),
-    exposure: exposureOf(config, keyring?.activeCount() ?? null).sentence,
   };
 }
 

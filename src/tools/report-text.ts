@@ -78,11 +78,7 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
  * The table with names longer than `room` below their rows. If an address is longer too, with all hosts there:
  * names, and addresses where a name is longer than `width`.
  */
-export function hostsBelow(
-  { columns, rows, ...others }: Table,
-  room: number,
-  width = Number.POSITIVE_INFINITY,
-): Table {
+function hostsBelow({ columns, rows, ...others }: Table, room: number, width: number): Table {
   const at = columns.findIndex(({ kind }) => kind === "host");
   const hasRoom = Math.max(NO_REPLY.length, hostWidth(rows, at)) <= room;
   const below = rows.map((row): Row => {

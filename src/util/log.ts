@@ -32,7 +32,7 @@ export interface LogOptions {
 }
 
 /** syslog(3) priorities; journald reads `<3>` at the start of a line; sd-daemon(3). */
-export const PRIORITIES = { debug: 7, info: 6, warn: 4, error: 3 } as const;
+const PRIORITIES = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 
 /** A value that needs no quotes in logfmt: printable ASCII without space, quote, `=` and backslash. */
 const PLAIN = /^[!#-<>-[\]-~]+$/;
@@ -42,37 +42,30 @@ function logfmt(value: LogFields[string]): string {
   return printable(JSON.stringify(value));
 }
 
-type Format = (time: string, level: LogLevel, message: string, fields: LogFields) => string;
+function jsonLine(time: string, level: LogLevel, message: string, fields: LogFields): string {
+  const line = { "@timestamp": time, level: level.toUpperCase(), message, logger: "sixscope" };
+  return printable(JSON.stringify(Object.assign(line, fields)));
+}
 
-const FORMATS: Readonly<Record<LogFormat, Format>> = {
-  text(time, level, message, fields) {
-    const name = level === "warn" ? "warning" : level;
-    let line = `time=${time} level=${name} logger=sixscope msg=${logfmt(message)}`;
-    for (const field in fields) {
-      if (fields[field] !== undefined) line += ` ${field}=${logfmt(fields[field])}`;
-    }
-    return line;
-  },
-  json(time, level, message, fields) {
-    const line = { "@timestamp": time, level: level.toUpperCase(), message, logger: "sixscope" };
-    return printable(JSON.stringify(Object.assign(line, fields)));
-  },
-};
+function textLine(time: string, level: LogLevel, message: string, fields: LogFields): string {
+  const name = level === "warn" ? "warning" : level;
+  let line = `time=${time} level=${name} logger=sixscope msg=${logfmt(message)}`;
+  for (const field in fields) {
+    if (fields[field] !== undefined) line += ` ${field}=${logfmt(fields[field])}`;
+  }
+  return line;
+}
 
 /** Creates a log. */
 export function createLog({ level, format, priorities, write }: LogOptions): Log {
+  const lineOf = format === "json" ? jsonLine : textLine;
   const writes = (other: LogLevel) => LOG_LEVELS.indexOf(other) >= LOG_LEVELS.indexOf(level);
-  let madeMs = 0;
-  let time = "";
   const at = (own: LogLevel) => {
     if (!writes(own)) return () => {};
     const priority = priorities ? `<${PRIORITIES[own]}>` : "";
     return (message: string, fields: LogFields = {}) => {
-      // Made once for the lines of a millisecond, because it costs as much as the rest of a line.
-      const nowMs = Date.now();
-      if (nowMs !== madeMs) time = new Date(nowMs).toISOString();
-      madeMs = nowMs;
-      write(`${priority}${FORMATS[format](time, own, message, fields)}\n`);
+      const time = new Date().toISOString();
+      write(`${priority}${lineOf(time, own, message, fields)}\n`);
     };
   };
   return { writes, info: at("info"), warn: at("warn"), error: at("error") };

@@ -24,8 +24,7 @@ case "$1" in
 show)
   state=failed
   test -e /run/pid && kill -0 "$(cat /run/pid)" 2> /dev/null && state=active
-  printf '%s\\n' LoadState=loaded User=sixscope "ActiveState=$state" "MainPID=$(cat /run/pid)" \\
-    AmbientCapabilities=cap_net_raw ProtectHome=yes PrivateTmp=no \\
+  printf '%s\\n' LoadState=loaded User=sixscope "ActiveState=$state" \\
     'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)' ;;
 stop | restart)
   test -e /run/pid && kill "$(cat /run/pid)" 2> /dev/null

@@ -7,7 +7,6 @@ import { describeCommands } from "../../src/cli/command-line.ts";
 import { candidates, completionScript } from "../../src/cli/completion.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
-import { sixscopeHere } from "../lab/service.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 const zshTest = testWith(programMissing("zsh"), programMissing("script"));
@@ -45,30 +44,15 @@ describe("candidates", () => {
     ["nonsense ", []],
     ["doctor -", ["--json", "-h", "--help"]],
   ];
-  const wordsOf = async (line: string, environment = {}) => {
-    const found = await candidates(program, line.split(" "), environment);
-    return found.map((text) => text.split("\t")[0] ?? "");
-  };
-  test.each(rows)("of %p", async (line, expected) => {
-    expect(await wordsOf(line)).toEqual(expected);
+  test.each(rows)("of %p", (line, expected) => {
+    const found = candidates(program, line.split(" "));
+    expect(found.map((text) => text.split("\t")[0] ?? "")).toEqual(expected);
   });
 
-  test("say what they mean", async () => {
-    expect(await candidates(program, ["docto"], {})).toEqual([
+  test("say what they mean", () => {
+    expect(candidates(program, ["docto"])).toEqual([
       "doctor\tfind problems and say how to solve them",
     ]);
-  });
-
-  test("are the keys that can be revoked", async () => {
-    const SIXSCOPE_KEYS_FILE = join(folder, "keys.json");
-    for (const name of ["old", "me", "my key"])
-      await sixscopeHere(["keys", "add", name], { SIXSCOPE_KEYS_FILE });
-    await sixscopeHere(["keys", "revoke", "old"], { SIXSCOPE_KEYS_FILE });
-    expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE })).toEqual(["me", "my key"]);
-    expect(await wordsOf("keys revoke me ", { SIXSCOPE_KEYS_FILE })).toEqual([]);
-    expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE: "/nowhere/keys.json" })).toEqual([]);
-    writeFileSync(SIXSCOPE_KEYS_FILE, "broken");
-    expect(await wordsOf("keys revoke ", { SIXSCOPE_KEYS_FILE })).toEqual([]);
   });
 });
 
@@ -79,9 +63,8 @@ const LINES: [string, string[]][] = [
   ["sixscope doctor --j", ["--json"]],
 ];
 
-const bash = async (line: string, environment = "") => {
+const bash = async (line: string) => {
   const script = `PATH='${folder}':"$PATH"
-    ${environment}
     ${completionScript("bash")}
     COMP_LINE=$1 COMP_POINT=\${#1}
     read -ra COMP_WORDS <<< "$1"; [[ $1 == *' ' ]] && COMP_WORDS+=("")
@@ -92,13 +75,6 @@ const bash = async (line: string, environment = "") => {
 
 test.each(LINES)("bash completes %p", async (line, expected) => {
   expect(await bash(line)).toEqual(expected);
-});
-
-test("bash completes the names of keys, and quotes their spaces", async () => {
-  const SIXSCOPE_KEYS_FILE = join(folder, "bash.json");
-  await sixscopeHere(["keys", "add", "my key"], { SIXSCOPE_KEYS_FILE });
-  const own = `export SIXSCOPE_KEYS_FILE='${SIXSCOPE_KEYS_FILE}'`;
-  expect(await bash("sixscope keys revoke m", own)).toEqual(["my\\ key"]);
 });
 
 fishTest.each(LINES)("fish completes %p", async (line, expected) => {

@@ -70,41 +70,11 @@ tlsTest(
     chmod 0644 /etc/certificates/*.pem
     settings SIXSCOPE_TLS_CERT=/etc/certificates/cert.pem SIXSCOPE_TLS_KEY=/etc/certificates/key.pem`;
     expect(await doctor(open)).toMatch(
-      /^warning .*every user .* can read the key; make its group sixscope and its mode 640; /m,
+      /^warning .* \/etc\/certificates\/key\.pem: every user .*; make its group sixscope and its mode 640, /m,
     );
-    expect(await doctor(`${open}; chmod 0750 /etc/certificates`)).toMatch(/^ok .*: they match/m);
+    expect(await doctor(`${open}; chmod 0750 /etc/certificates`)).not.toContain("every user");
   },
 );
-
-const linked = `
-  mkdir /var/lib/home
-  mount --bind /var/lib/home /home
-  certificate /home
-  chgrp sixscope /home/*.pem
-  chmod 0640 /home/*.pem
-  ln -s /home/cert.pem /etc/cert.pem
-  settings SIXSCOPE_TLS_CERT=/etc/cert.pem SIXSCOPE_TLS_KEY=/home/key.pem`;
-
-tlsTest("files that the unit hides are a problem", async () => {
-  const said = await doctor(linked);
-  expect(said).toMatch(
-    /^problem .* \/etc\/cert\.pem: ProtectHome= .* hides \/home\/cert\.pem; move it/m,
-  );
-  expect(said).toMatch(/^problem .* \/home\/key\.pem: ProtectHome=/m);
-});
-
-machineTest("a file of networks that the unit hides is a problem", async () => {
-  const said = await doctor("settings SIXSCOPE_NETWORKS_FILE=/root/networks.csv");
-  expect(said).toMatch(/^problem .* \/root\/networks\.csv: ProtectHome=.* hides/m);
-});
-
-tlsTest("files that only the default unit would hide are not", async () => {
-  const said = await doctor(`${linked}
-    systemd_shows ActiveState=active ProtectHome=read-only \\
-      'EnvironmentFiles=/etc/sixscope/sixscope.env (ignore_errors=yes)'`);
-  expect(said).not.toContain("hides");
-  expect(said).toMatch(/^ok .*\/etc\/cert\.pem .*: they match/m);
-});
 
 machineTest("a restored keys file that belongs to root is a problem with advice", async () => {
   const said = await doctor(`
@@ -130,7 +100,7 @@ machineTest(
   "another user is told what doctor cannot see, and doctor reports no problem with it",
   async () => {
     const said = await doctor(`
-    systemd_shows ActiveState=active AmbientCapabilities=cap_net_raw
+    systemd_shows ActiveState=active
     settings SIXSCOPE_LISTEN=nowhere
     sixscope() {
       setpriv --reuid=65534 --clear-groups env -i "PATH=/var/lib/bin:$PATH" \\
@@ -156,35 +126,18 @@ machineTest("settings in the unit itself are read and named", async () => {
   );
 });
 
-const firewallTest = testWith(usersMissing, programMissing("nft"), programMissing("setpriv"));
-
-const drops: [string, string, RegExp, RegExp][] = [
-  ["replies on their way out", "output icmpv6 type echo-reply", /drops ICMPv6; /, /drops ICMPv6; /],
-  [
-    "replies on their way in",
-    "input icmpv6 type echo-reply",
-    /drops ICMPv6 on its way in: the reply came/,
-    /drops ICMPv6; /,
-  ],
-];
-firewallTest.each(drops)(
-  "a firewall that drops %s: only who may watch the wire says where a reply is lost",
-  async (_, rule, asRoot, asUser) => {
-    const [chain = ""] = rule.split(" ");
+testWith(usersMissing, programMissing("nft"))(
+  "a firewall that drops replies is named",
+  async () => {
     const { stdout } = await onInstalledMachine(
-      `ip link set lo up; echo '0 65535' > /proc/sys/net/ipv4/ping_group_range
-      nft add table inet lab; nft 'add chain inet lab ${chain} { type filter hook ${chain} priority 0; }'
-      nft add rule inet lab ${rule} drop
-      doctor() {
-        env -i "PATH=$PATH" SIXSCOPE_KEYS_FILE=/nowhere/keys.json SIXSCOPE_RESOLVER_A=[::1]:9 \\
-          SIXSCOPE_RESOLVER_B=[::1]:9 SIXSCOPE_RESOLVER_C=[::1]:9 "$@" \\
-          /var/lib/bin/bun /var/lib/source/src/main.ts doctor 2>&1 | grep 'ping this machine'
-      }
-      doctor setpriv; doctor setpriv --reuid=65534 --clear-groups`,
+      `ip link set lo up
+    nft add table inet lab; nft 'add chain inet lab output { type filter hook output priority 0; }'
+    nft add rule inet lab output icmpv6 type echo-reply drop
+    env -i "PATH=$PATH" SIXSCOPE_KEYS_FILE=/nowhere/keys.json SIXSCOPE_RESOLVER_A=[::1]:9 \\
+      SIXSCOPE_RESOLVER_B=[::1]:9 SIXSCOPE_RESOLVER_C=[::1]:9 \\
+      /var/lib/bin/bun /var/lib/source/src/main.ts doctor 2>&1 | grep 'ping this machine'`,
       "--net",
     );
-    const [first = "", second = ""] = stdout.split("\n");
-    expect(first).toMatch(asRoot);
-    expect(second).toMatch(asUser);
+    expect(stdout).toMatch(/drops ICMPv6; /);
   },
 );

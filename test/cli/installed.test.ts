@@ -44,8 +44,8 @@ const shown: [string, string, Record<string, string>][] = [
   ["words", "A=1 B= C=x=y", { A: "1", B: "", C: "x=y" }],
   [
     "quotes",
-    String.raw`"A=1 2" B=3 "C=a\"b" "D=x\\y" "E=\$HOME" "F=1\n2"`,
-    { A: "1 2", B: "3", C: 'a"b', D: String.raw`x\y`, E: "$HOME", F: "1\n2" },
+    String.raw`"A=1 2" B=3 "C=a\"b" "D=x\\y" "E=\$HOME"`,
+    { A: "1 2", B: "3", C: 'a"b', D: String.raw`x\y`, E: "$HOME" },
   ],
 ];
 test.each(shown)("the environment that systemctl shows: %s", (_, text, expected) => {

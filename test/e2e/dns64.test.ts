@@ -1,9 +1,9 @@
-/** A real DNS64 resolver, through the whole service and `doctor`. */
+/** A real DNS64 resolver, through the whole service. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { type Service, sixscope, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 import { startUnbound, type Unbound } from "../lab/unbound.ts";
 
 const missing = labMissing ?? programMissing("knotd") ?? programMissing("unbound");
@@ -75,12 +75,3 @@ labTest(
     expect(await details(service, `/traceroute/${chain.hops[0]}`)).not.toHaveProperty("dns64");
   },
 );
-
-labTest("doctor names each resolver's prefix", async () => {
-  const { stdout } = await sixscope(["doctor"], settings);
-  expect(stdout).toMatch(
-    new RegExp(`^ok +ask resolver_a for its DNS64 prefix \\(RFC 7050\\): ${prefix}, which`, "m"),
-  );
-  expect(stdout).toMatch(/^ok +ask resolver_b for its DNS64 prefix \(RFC 7050\): it has none$/m);
-  expect(stdout).not.toContain("resolver_c for its DNS64");
-});

@@ -1,4 +1,4 @@
-/** Whose network an address belongs to, through the whole service and `doctor`. */
+/** Whose network an address belongs to, through the whole service. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { encodeMmdb } from "../lab/mmdb.ts";
-import { type Service, sixscope, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
 
@@ -125,15 +125,4 @@ test("files are taken up when they change, and a broken one neither counts nor p
   const before = reads();
   service.signal("SIGHUP");
   while (reads() === before) await Bun.sleep(10);
-});
-
-test("doctor says what the files are, and what is wrong with them", async () => {
-  replace(asnFile, example(64496));
-  replace(networksFile, "2001:db8::1/32,ours");
-  const resolvers = { SIXSCOPE_RESOLVER_B: "[::1]:9", SIXSCOPE_RESOLVER_C: "[::1]:9" };
-  const { stdout } = await sixscope(["doctor"], { ...settings(), ...resolvers });
-  expect(stdout).toMatch(/^ok +read the networks in .*asn\.mmdb: Test-ASN of 2026-11-01$/m);
-  expect(stdout).toMatch(
-    /^problem +read the networks in .*networks\.csv: cannot use .* line 1, .*did you mean 2001:db8::\/32\?.*; correct/m,
-  );
 });

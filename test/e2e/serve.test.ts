@@ -65,7 +65,7 @@ describe("start", () => {
     expect(status).toBe(1);
     expect(stderr).toMatch(
       new RegExp(
-        `cannot listen on 127\\.0\\.0\\.1:${taken.port}: .*\\(pid ${process.pid}\\) uses the port; .*SIXSCOPE_LISTEN`,
+        `cannot listen on 127\\.0\\.0\\.1:${taken.port}: another process uses the port .*; .*SIXSCOPE_LISTEN`,
       ),
     );
   });

@@ -17,7 +17,7 @@ export function screenOf(output: string): string[] {
     const current = lines[row] ?? "";
     if (command === "A") row -= Number(count || 1);
     else if (command === "B") row += Number(count || 1);
-    else if (command === "K") lines[row] = current.slice(0, column);
+    else if (command === "J") lines.splice(row, lines.length, current.slice(0, column));
     else if (command !== undefined && command !== "m") throw new Error(`unknown: ${command}`);
     else if (token === "\r") column = 0;
     else if (token === "\n") lines[++row] ??= "";

@@ -1,11 +1,11 @@
 /** The notifications to a service manager, from the notifier alone and from a whole service. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { fstatSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { AF_UNIX, encodeUnixAddress, SOCK } from "../../src/platform/linux.ts";
-import { serviceManager } from "../../src/platform/systemd.ts";
+import { isJournal, serviceManager } from "../../src/platform/systemd.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { startService } from "../lab/service.ts";
 
@@ -132,4 +132,12 @@ describe("a service", () => {
       rmSync(folder, { recursive: true });
     });
   }
+});
+
+test("standard error is the journal if it is the file that systemd names", () => {
+  const { dev, ino } = fstatSync(2, { bigint: true });
+  expect(isJournal({ JOURNAL_STREAM: `${dev}:${ino}` })).toBe(true);
+  // A desktop passes its variable on to programs that write elsewhere.
+  expect(isJournal({ JOURNAL_STREAM: "1:1" })).toBe(false);
+  expect(isJournal({})).toBe(false);
 });

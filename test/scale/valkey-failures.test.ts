@@ -283,7 +283,7 @@ describe("a server with TLS and a password", () => {
       expect(granted(responses)).toBe(LIMIT);
       const doctor = await sixscope(["doctor"], { ...trusted, SIXSCOPE_VALKEY_URL: url });
       expect(doctor.stdout).toMatch(
-        /^ok +write to Valkey at valkeys:..\[::1\]:\d+: it answers in/m,
+        /^\w+ +read the keys in valkeys:..\[::1\]:\d+: (active keys: |no key is active)/m,
       );
       const all = instances.services.map((service) => service.stderr() + service.startLines.join());
       expect(all.join() + doctor.stdout + doctor.stderr).not.toContain("s3cret");
@@ -309,7 +309,7 @@ describe("a server with TLS and a password", () => {
       const doctor = await sixscope(["doctor"], environment);
       expect(doctor.status).toBe(1);
       expect(doctor.stdout).toMatch(
-        new RegExp(`^problem +write to Valkey .*${reason}.*SIXSCOPE_VALKEY_URL`, "m"),
+        new RegExp(`^problem +read the keys in valkeys:.*${reason}.*SIXSCOPE_VALKEY_URL`, "m"),
       );
       const added = await sixscope(["keys", "add", "one"], environment);
       expect([added.status, added.stdout]).toEqual([1, ""]);

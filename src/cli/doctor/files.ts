@@ -1,9 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
-import { resolve } from "node:path";
+import type { EnvironmentFile } from "../../config/environment-file.ts";
 import { isSecret } from "../../config/settings.ts";
-import { NetworkFileError } from "../../networks/network.ts";
-import { networkReaders } from "../../networks/networks.ts";
-import { everyUserMay } from "../../platform/regular-file.ts";
+import { everyUserMayRead } from "../../platform/regular-file.ts";
 import { ownName } from "../../platform/users.ts";
 import {
   CertificateError,
@@ -12,50 +10,26 @@ import {
   readCertificate,
 } from "../../server/certificate.ts";
 import { errorCode } from "../../util/errors.ts";
-import { INSTALLED, propertyOf } from "../installed.ts";
+import { INSTALLED } from "../installed.ts";
 import { type Finding, type Scene, shareWith, trying } from "./finding.ts";
 
 /** Finds files with secrets that every user can read. */
 export function checkSecrets({ config, files, service }: Scene): readonly Finding[] {
-  const isOpen = (path: string) => existsSync(path) && everyUserMay("read", path);
-  const open = (path: string, content: string, group: string) => {
-    const { warning } = trying(`see who can read ${path}`);
-    const advice = `${shareWith(group)}, and change the secret if others use this machine`;
-    return warning(`every user of this machine, and ${content}`, advice);
-  };
-  const found = files.flatMap(({ path, variables }) => {
-    const secret = Object.keys(variables).find((name) => isSecret(variables[name] ?? ""));
-    return secret && isOpen(path) ? [open(path, `${secret} has a secret`, "root")] : [];
-  });
-  const creds = config.nats?.credsFile;
-  if (!creds || !isOpen(creds)) return found;
-  return [...found, open(creds, "it is the key for NATS", service?.userName ?? ownName())];
+  const { nats, tls } = config;
+  const hasSecret = ({ variables }: EnvironmentFile) => Object.values(variables).some(isSecret);
+  const group = service?.userName ?? ownName();
+  const secrets = [
+    ...files.filter(hasSecret).map(({ path }) => ({ path, group: "root" })),
+    ...[nats?.credsFile, tls?.keyFile].flatMap((path) => (path ? { path, group } : [])),
+  ];
+  return secrets
+    .filter(({ path }) => existsSync(path) && everyUserMayRead(realpathSync(path)))
+    .map(({ path, group }) => {
+      const { warning } = trying(`see who can read ${path}`);
+      const advice = `${shareWith(group)}, and change the secret if others use this machine`;
+      return warning("every user of this machine, and it has a secret", advice);
+    });
 }
-
-/** The folders that a property of the unit hides from the service; systemd.exec(5). */
-const HIDDEN = {
-  ProtectHome: /^\/(home|root|run\/user)\//,
-  PrivateTmp: /^\/(var\/)?tmp\//,
-} as const;
-
-/** A problem for each file that the unit hides from the service. */
-export function checkHidden({ config, service }: Scene): readonly Finding[] {
-  const { keysFile, nats, networkFiles, tls } = config;
-  const files = [keysFile, nats?.credsFile, ...Object.values({ ...networkFiles, ...tls })];
-  return files.flatMap((path) => {
-    if (service === null || path == null) return [];
-    const real = existsSync(path) ? realpathSync(path) : resolve(path);
-    const advice = `move it, for example to ${INSTALLED.stateDirectory} or /etc/sixscope`;
-    return Object.entries(HIDDEN)
-      .filter(([name, folders]) => folders.test(real) && isHiding(propertyOf(service.unit, name)))
-      .map(([name]) => {
-        const { problem } = trying(`see whether the service can see ${path}`);
-        return problem(`${name}= of its unit hides ${real}`, advice);
-      });
-  });
-}
-
-const isHiding = (value: string) => value !== "no" && value !== "read-only";
 
 /** Checks the certificate and key that systemd copies when the service starts, with root's rights. */
 export const checkOriginals = (scene: Scene) => checkPair(scene, true);
@@ -93,10 +67,6 @@ export function checkTls(files: CertificateFiles, nowMs: number, userName = ownN
     if (reason !== null) {
       return problem(`the certificate ${reason}`, `check the clock; if it is right, ${renew}`);
     }
-    if (everyUserMay("read", realpathSync(keyFile))) {
-      const advice = `${share}; if this has lasted, renew the certificate with a new key`;
-      return warning("every user of this machine can read the key", advice);
-    }
     const days = Math.floor((certificate.expiresMs - nowMs) / DAY_MS);
     return days < FEW_DAYS
       ? warning(`they expire in ${days} days`, "find out why they were not renewed")
@@ -104,22 +74,7 @@ export function checkTls(files: CertificateFiles, nowMs: number, userName = ownN
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
     const isForbidden = errorCode(error.cause) === "EACCES";
-    const read = `let ${userName} read it and enter its folder: ${share}`;
+    const read = `let ${userName} read it and enter its folder: ${share}; the unit of the package hides what is below /home, /root and /tmp`;
     return problem(error.message, isForbidden ? read : renew);
   }
-}
-
-/** Checks that each file of networks can be used, and says what it is. */
-export async function checkNetworks({ config }: Scene): Promise<readonly Finding[]> {
-  const readers = await networkReaders(config.networkFiles);
-  return readers.map(({ path, read }) => {
-    const { ok, problem } = trying(`read the networks in ${path}`);
-    try {
-      return ok(read(path).summary);
-    } catch (error) {
-      if (!(error instanceof NetworkFileError)) throw error;
-      const advice = "correct or replace it; until then no network is found in it";
-      return problem(error.message, advice);
-    }
-  });
 }

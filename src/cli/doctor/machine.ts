@@ -1,9 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { openIcmpIfAllowed } from "../../icmp/icmp.ts";
-import { cString, libc } from "../../platform/libc.ts";
+import { libc } from "../../platform/libc.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { listText } from "../../util/text.ts";
-import type { Command } from "../command.ts";
 import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, type Scene, trying } from "./finding.ts";
 
@@ -29,58 +28,49 @@ export function checkRights({
   return [warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy)];
 }
 
-/** Checks the executable, and what the machine gives to every program. */
-export function checkMachine(): readonly Finding[] {
-  return [
-    ...(Bun.isStandaloneExecutable ? [checkExecutable(process.execPath)] : []),
-    checkAddress(),
-    checkDefaultRoute(),
-    checkClock(),
-  ];
-}
+/** Checks what the machine gives to every program. */
+export const checkMachine = () => [checkAddress(), checkDefaultRoute(), checkClock()];
 
 const CONF = "/proc/sys/net/ipv6/conf";
 
 /** Files that podman and Docker create in every container. */
 const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
 
-const isAnyOf = (marks: readonly string[]) => marks.some((path) => existsSync(path));
+const CONTAINER_ADVICE = "run the container with --network=host, or in a network that has IPv6";
 
 /** Where the kernel's command line or an option of the module forbids IPv6. */
 const ALLOW_IPV6 =
   "remove ipv6.disable=1 from /etc/default/grub and run update-grub, or remove disable=1 of ipv6 from /etc/modprobe.d; then reboot";
 
+const ENABLE_IPV6 =
+  "enable it, and for the next boot in /etc/sysctl.conf and /etc/sysctl.d; set addresses again that were set by hand";
+
+const ADDRESS = trying("find an IPv6 address of this machine");
+
 /** Looks for an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
 export function checkAddress(
   table: string | null = tryRead("/proc/net/if_inet6"),
   disabled: readonly string[] = disabledOn(),
-  isContainer: boolean = isAnyOf(CONTAINER_MARKS),
+  isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
 ): Finding {
-  const { ok, problem } = trying("find an IPv6 address of this machine");
-  const inContainer = "run the container with --network=host, or in a network that has IPv6";
-  const missing = (outcome: string, advice: string, run: Command | null = null) =>
-    isContainer ? problem(outcome, inContainer) : problem(outcome, advice, run);
-  if (table === null) {
-    return missing("the kernel has no IPv6", ALLOW_IPV6);
-  }
-  const found = table.matchAll(/^[0-9a-f]{32} [0-9a-f]+ [0-9a-f]+ 00 [0-9a-f]+ +(\S+)$/gm);
+  const found = table?.matchAll(/^[0-9a-f]{32} [0-9a-f]+ [0-9a-f]+ 00 [0-9a-f]+ +(\S+)$/gm) ?? [];
   const interfaces = [...new Set(Array.from(found, ([, name]) => name))];
-  if (disabled.length > 0 && interfaces.length === 0) {
-    const sysctls = disabled.map((name) => `net.ipv6.conf.${name}.disable_ipv6`);
-    const advice =
-      "enable it, and for the next boot in /etc/sysctl.conf and /etc/sysctl.d; set addresses again that were set by hand";
-    // With slashes, the name of an interface may have dots.
-    const names = disabled.map((name) => `net/ipv6/conf/${name}/disable_ipv6=0`);
-    const run = ["sysctl", "-w", ...names];
-    return missing(`${listText(sysctls)} is 1`, advice, run);
+  if (interfaces.length > 0) return ADDRESS.ok(`found on ${interfaces.join(", ")}`);
+  const finding = missingAddress(table !== null, disabled);
+  return isContainer ? { ...finding, advice: CONTAINER_ADVICE, run: null } : finding;
+}
+
+function missingAddress(hasIpv6: boolean, disabled: readonly string[]): Finding {
+  const { problem } = ADDRESS;
+  if (!hasIpv6) return problem("the kernel has no IPv6", ALLOW_IPV6);
+  if (disabled.length === 0) {
+    const advice = "ask your provider for an IPv6 address and gateway; see ip -6 address";
+    return problem("only loopback and link-local addresses", advice);
   }
-  return interfaces.length > 0
-    ? ok(`found on ${interfaces.join(", ")}`)
-    : missing(
-        "only loopback and link-local addresses",
-        "ask your provider for an IPv6 address and gateway; see ip -6 address",
-        ["ip", "-6", "address", "add", "ADDRESS/64", "dev", "DEVICE"],
-      );
+  // With slashes, the name of an interface may have dots.
+  const switches = disabled.map((name) => `net/ipv6/conf/${name}/disable_ipv6`);
+  const run = ["sysctl", "-w", ...switches.map((name) => `${name}=0`)];
+  return problem(`${listText(switches)} is 1`, ENABLE_IPV6, run);
 }
 
 /** The interfaces where IPv6 is disabled, and `all` and `default`. */
@@ -113,30 +103,20 @@ export function checkDefaultRoute(routes = defaultRoutes()): Finding {
     : warning("there is no default route", advice);
 }
 
-/** Sets the clock from the network. */
-const SET_CLOCK: Command = ["timedatectl", "set-ntp", "true"];
-
 /**
  * Checks that a time service keeps the clock right.
  *
  * @param errorUs how far off the clock is at most, as far as the kernel knows
- * @param isGuest true if the clock is that of a host
  */
-export function checkClock(
-  errorUs: number = clockErrorUs(),
-  isGuest: boolean = isAnyOf([...CONTAINER_MARKS, "/run/systemd/container"]),
-): Finding {
+export function checkClock(errorUs: number = clockErrorUs()): Finding {
   /** The kernel counts up to this error while nothing sets the clock; linux/timex.h, NTP_PHASE_LIMIT. */
   const UNKNOWN_US = 16_000_000;
   const { ok, warning } = trying(`see whether the clock (${new Date().toISOString()}) is right`);
-  const depends = "certificates and the expiry of keys depend on it";
-  if (errorUs < UNKNOWN_US) return ok("a time service sets it");
-  return isGuest
-    ? warning("no time service sets it", `start one on the host of this container; ${depends}`)
+  return errorUs < UNKNOWN_US
+    ? ok("a time service sets it")
     : warning(
         "no time service sets it",
-        `start one, or install it first, such as systemd-timesyncd; ${depends}`,
-        SET_CLOCK,
+        "start one, such as systemd-timesyncd, in a container on its host; certificates and the expiry of keys depend on it",
       );
 }
 
@@ -146,20 +126,4 @@ function clockErrorUs(): number {
   const timex = new BigInt64Array(new ArrayBuffer(TIMEX_WORDS * BigInt64Array.BYTES_PER_ELEMENT));
   libc().adjtimex(timex);
   return Number(timex[MAX_ERROR]);
-}
-
-/**
- * Checks that the executable has no file capabilities: they would give raw sockets to every user
- * of the machine, while the unit gives them to the service alone.
- */
-function checkExecutable(path: string): Finding {
-  const { ok, problem } = trying(`look for capabilities on ${path}`);
-  const length = libc().getxattr(cString(path), cString("security.capability"), null, 0);
-  return length > 0
-    ? problem(
-        "it has some, which gives every user of this machine raw sockets",
-        "the unit gives the capability to the service alone",
-        ["setcap", "-r", path],
-      )
-    : ok("it has none, as it should be");
 }

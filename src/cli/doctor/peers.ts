@@ -1,14 +1,10 @@
-import { formatPrefix } from "../../addr/prefix.ts";
 import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { createDnsClient } from "../../dns/client.ts";
-import { askTranslators } from "../../dns/dns64.ts";
 import { certificateFault } from "../../dns/message/codes.ts";
 import { type DnsServer, formatDnsServer } from "../../dns/server.ts";
 import { connectToNats } from "../../locations/link.ts";
-import { SUBJECTS } from "../../locations/protocol.ts";
 import { ownName } from "../../platform/users.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
-import { listText } from "../../util/text.ts";
 import {
   AUTHORITIES,
   type Finding,
@@ -30,20 +26,9 @@ export async function checkResolvers({ config, setting }: Scene): Promise<readon
       Array.from(byFamily, ([version, servers]) => checkResolver(name, version, servers, setting)),
     );
     // One family is enough.
-    const families = found.some(({ state }) => state === "ok") ? found.map(asWarning) : found;
-    return [...families, ...(await checkDns64(name, config.resolvers[name]))];
+    return found.some(({ state }) => state === "ok") ? found.map(asWarning) : found;
   });
   return (await Promise.all(findings)).flat();
-}
-
-/** The DNS64 prefixes of a resolver; another line says that it does not answer. */
-async function checkDns64(name: ResolverName, servers: readonly DnsServer[]) {
-  const client = createDnsClient({ servers });
-  const prefixes = await askTranslators(client, { timeoutMs: RESOLVER_TIMEOUT_MS });
-  if (prefixes === null) return [];
-  const found = prefixes.map(formatPrefix).join(", ");
-  const outcome = found ? `${found}, which leads to a translator (NAT64)` : "it has none";
-  return [trying(`ask ${name} for its DNS64 prefix (RFC 7050)`).ok(outcome)];
 }
 
 function asWarning(finding: Finding): Finding {
@@ -87,28 +72,15 @@ async function checkResolver(
   }
 }
 
-/** Checks that NATS can be reached and lets this place do its part. */
+/** Checks that NATS can be reached. The log of the service says which subjects the server refuses. */
 export async function checkNats({ config, setting }: Scene): Promise<readonly Finding[]> {
-  const { nats, location } = config;
+  const { nats } = config;
   if (nats === null) return [];
   const { ok, problem } = trying(`connect to NATS at ${nats.servers.join(", ")}`);
   try {
-    const { connection, service } = await connectToNats(nats);
-    const subjects =
-      location === null
-        ? [SUBJECTS.here("*", "*"), SUBJECTS.inbox(service, "*")]
-        : [SUBJECTS.ask(location)];
-    let refusal: Error | null = null;
-    const callback = (error: Error | null) => {
-      refusal ??= error;
-    };
-    for (const subject of subjects) connection.subscribe(subject, { callback });
-    await connection.flush();
+    const { connection } = await connectToNats(nats);
     await connection.close();
-    if (refusal === null) return [ok(`it lets us subscribe to ${listText(subjects)}`)];
-    const other = `, or name the place that it allows: set ${setting("SIXSCOPE_LOCATION")}`;
-    const allow = `allow it in the configuration of the NATS server${location === null ? "" : other}`;
-    return [problem(reasonOf(refusal), allow)];
+    return [ok("it accepts us")];
   } catch (error) {
     const reason = reasonOf(error);
     const until = "until then, only this place can measure";

@@ -1,6 +1,4 @@
 import { exposureOf } from "../../config/exposure.ts";
-import { formatListenAddress, type ListenAddress } from "../../config/listen-address.ts";
-import { listenProblem } from "../../server/server.ts";
 import { printable } from "../../util/text.ts";
 import type { Command } from "../command.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
@@ -13,40 +11,17 @@ const GRANT =
 /** Lets doctor see everything. */
 export const ASK_AS_ROOT: Command = ["sudo", "sixscope", "doctor"];
 
-/** Checks that the installed service has its user and its capability, and runs. */
+/** Checks that the installed service runs. */
 export function checkUnit({ service }: Pick<Scene, "service">): readonly Finding[] {
   if (service === null) return [];
-  const { user, userName, unit } = service;
-  const named = trying(`find the service's user ${userName}`);
-  const foundUser =
-    user === null
-      ? named.problem("it does not exist", "create it", ["systemd-sysusers", "sixscope.conf"])
-      : named.ok(`uid ${user.uid}`);
-  const state = propertyOf(unit, "ActiveState");
-  if (state === "") {
-    // Without D-Bus, systemd answers root only.
-    const { unknown } = trying(`ask systemd about ${INSTALLED.unit}`);
-    const silent =
-      process.geteuid?.() === 0
-        ? unknown("no answer", "check that systemd runs on this machine")
-        : unknown("no answer", "ask as root", ASK_AS_ROOT);
-    return [foundUser, silent];
-  }
-  const capable = trying(`see whether ${INSTALLED.unit} has CAP_NET_RAW`);
-  const hasCapability =
-    propertyOf(unit, "AmbientCapabilities").includes("cap_net_raw") || user?.uid === 0;
-  const running = trying(`see whether ${INSTALLED.unit} runs`);
+  const { ok, problem, unknown } = trying(`see whether ${INSTALLED.unit} runs`);
+  const state = propertyOf(service.unit, "ActiveState");
+  if (state === "active") return [ok("it is active")];
+  // Without D-Bus, systemd answers root only.
+  if (state === "") return [unknown("no answer", "ask as root, if systemd runs", ASK_AS_ROOT)];
   const again = "; if systemd refuses, systemctl reset-failed sixscope first";
   const why = `journalctl -u sixscope says why; start it when the other problems are solved${state === "failed" ? again : ""}`;
-  return [
-    foundUser,
-    hasCapability
-      ? capable.ok("it has")
-      : capable.problem("it does not, so targets can at most be pinged", GRANT),
-    state === "active"
-      ? running.ok("it is active")
-      : running.problem(`it is ${state}`, why, RESTART),
-  ];
+  return [problem(`it is ${state}`, why, RESTART)];
 }
 
 /** Shows what the running process says of itself, and whether it is what the settings are for. */
@@ -70,42 +45,11 @@ export function checkStatus({ config, status, service, isCurrent }: Scene): read
 }
 
 /** Shows who may do what, and each setting that is a risk. */
-export function checkExposure({
-  config,
-  status,
-  isCurrent,
-  role,
-  setting,
-}: Scene): readonly Finding[] {
+export function checkExposure({ config, role, setting }: Scene): readonly Finding[] {
   const { ok, warning } = trying("see who may do what");
   const { sentence, risks } = exposureOf(config, role === "agent" ? null : undefined);
   const found = risks.map(({ variable, text, advice }) =>
     warning(text, `${advice}: ${setting(variable)}`),
   );
-  return [ok(status && isCurrent ? printable(status.exposure) : sentence), ...found];
-}
-
-/** Binds each listen address, or finds the process that has it. */
-export function checkPorts({ config, status, service, role, setting }: Scene): readonly Finding[] {
-  const pids = [status?.pid, propertyOf(service?.unit ?? [], "MainPID")];
-  const check = (variable: string, all: readonly ListenAddress[]) =>
-    all.map((address) => {
-      const text = formatListenAddress(address);
-      const { ok, problem } = trying(`listen on ${text}`);
-      if (status?.urls.some((url) => url.replace(/^https?:\/\//, "") === text)) {
-        return ok(`the ${role} answers there`);
-      }
-      const obstacle = listenProblem(address);
-      if (obstacle === null) return ok("it is free");
-      if (pids.some((pid) => obstacle.includes(`(pid ${pid}) uses`))) {
-        return ok(`the ${role} has it`);
-      }
-      const [outcome = "", ...advice] = obstacle.split("; ");
-      return problem(outcome, `${advice.join("; ") || "correct it"}: ${setting(variable)}`);
-    });
-  return [
-    // Agents listen for metrics only.
-    ...(role === "agent" ? [] : check("SIXSCOPE_LISTEN", config.listen)),
-    ...check("SIXSCOPE_METRICS_LISTEN", config.metricsListen),
-  ];
+  return [ok(sentence), ...found];
 }
