@@ -7,9 +7,6 @@ import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.
 /** How often the keys of running requests are checked, in milliseconds. */
 const CHECK_MS = 200;
 
-/** Names that one line of the log has at most. */
-const MAX_NAMES = 20;
-
 /** Keys by their SHA-256, which whoever looks for a key cannot choose. */
 export type KeysByHash = ReadonlyMap<string, KeyRecord>;
 
@@ -39,14 +36,7 @@ export async function createKeyring(path: string, log: Log) {
       if (keys.size > 0 && !existsSync(path)) {
         throw new KeyFileError(`the keys file ${path} has vanished; restore it from a backup`);
       }
-      const next = new Map(readKeyFile(path).map((key) => [key.sha256, key]));
-      const active = [...keys.values()].filter((key) => isActive(key, Date.now()));
-      const lost = active.flatMap(({ name, sha256 }) => (next.has(sha256) ? [] : name));
-      const more = lost.length > MAX_NAMES ? `, and ${lost.length - MAX_NAMES} more` : "";
-      const names = lost.slice(0, MAX_NAMES).join(", ") + more;
-      if (lost.length > 0)
-        log.warn("keys are no longer in the keys file, and are rejected", { names });
-      replace(next);
+      replace(new Map(readKeyFile(path).map((key) => [key.sha256, key])));
       return true;
     },
     onRenewed: () => log.info("keys file read again", { file: path, active: activeCount() }),
