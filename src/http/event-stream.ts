@@ -1,27 +1,31 @@
 import type { Call } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
+import { CLIENT_GONE } from "./access-log.ts";
 import type { RequestInfo } from "./request.ts";
 import { respond } from "./respond.ts";
 
-/** Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. */
-const COMMENT_INTERVAL_MS = 5000;
+/**
+ * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. A client
+ * without room for a comment that has read nothing since the last one does not read.
+ */
+export const COMMENT_INTERVAL_MS = 5000;
 
 /** Bytes of events that may wait for a client; further ones are left out until it reads. */
 const MAX_WAITING = 64 * 1024;
 
 /**
  * Streams the events of a handler from the first one on, then its result or its error. Events for which a slow
- * client has no room are left out, as the result has all.
+ * client has no room are left out, as the result has all. A client that does not read ends the run.
  *
- * @param handle returns the JSON of the result
+ * @param handle returns the JSON of the result; its signal aborts if the client has gone or does not read
  * @param explain makes the error that is sent from what the handler threw
  * @returns the response; `info.ended` has its status when all is said
  * @throws what the handler throws before its first event
  */
 export async function streamEvents(
   info: RequestInfo,
-  handle: (onEvent: NonNullable<Call["onEvent"]>) => Promise<string>,
+  handle: (onEvent: NonNullable<Call["onEvent"]>, signal: AbortSignal) => Promise<string>,
   explain: (error: Error, info: RequestInfo) => ApiError,
 ): Promise<Response> {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
@@ -31,6 +35,9 @@ export async function streamEvents(
     { highWaterMark: MAX_WAITING, size: (chunk) => chunk?.length ?? 0 },
   );
   const client = writable.getWriter();
+  // Not AbortSignal.any, which keeps what it joins for ever.
+  const gone = new AbortController();
+  info.request.signal.addEventListener("abort", () => gone.abort());
   // The size is null after the client has gone, and then writing fails, which its signal says too.
   const hasRoom = () => (client.desiredSize ?? 0) > 0;
   const send = (text: string) => void client.write(Buffer.from(text)).catch(() => {});
@@ -43,13 +50,21 @@ export async function streamEvents(
     const text = JSON.stringify(data);
     if (hasRoom() && mayTell(Buffer.byteLength(text))) tell(name, text);
   };
-  const comments = setInterval(() => hasRoom() && send(":\n\n"), COMMENT_INTERVAL_MS);
+  let sizeBefore: number | null = null;
+  const comments = setInterval(() => {
+    const size = client.desiredSize;
+    if (hasRoom()) send(":\n\n");
+    // Without room nothing is sent, and only reading changes the size.
+    else if (size === sizeBefore) gone.abort();
+    sizeBefore = size;
+  }, COMMENT_INTERVAL_MS);
   const run = async () => {
     try {
-      tell("result", await handle(onEvent));
+      tell("result", await handle(onEvent, gone.signal));
       return 200;
     } catch (error) {
       if (!isBegun) throw error;
+      if (gone.signal.aborted) return CLIENT_GONE;
       const explained = explain(error as Error, info);
       tell("error", JSON.stringify(explained.body));
       return explained.status;

@@ -136,8 +136,8 @@ function handlerOf(
     const accept = request.headers.get("accept");
     const wantsEvents = events && prefers(accept, "text/event-stream", "application/json");
     if (wantsEvents && request.method === "GET") {
-      const run: Parameters<typeof streamEvents>[1] = async (onEvent) =>
-        JSON.stringify(await perform({ ...call, onEvent }));
+      const run: Parameters<typeof streamEvents>[1] = async (onEvent, signal) =>
+        JSON.stringify(await perform({ ...call, signal, onEvent }));
       return streamEvents(info, run, explain);
     }
     return whenDone(perform(call), (body) => {

@@ -88,7 +88,7 @@ export function createValkey(
     if (stopBeats === null) return;
     const before = problem;
     problem = reason;
-    if (before !== undefined && (before === null) === (reason === null)) return;
+    if (before !== undefined && stateOf(before) === stateOf(reason)) return;
     if (reason === null) {
       log.info("Valkey answers; all instances count together", { instances });
     } else {
@@ -162,4 +162,9 @@ export function createValkey(
     },
   };
   return valkey;
+}
+
+/** Up, away, or the code of its errors such as LOADING; the log has a line for each change. */
+function stateOf(problem: string | null): string {
+  return problem === null ? "up" : (/^[A-Z]{2,}\b/.exec(problem)?.[0] ?? "away");
 }

@@ -2,7 +2,7 @@
 import { heapStats } from "bun:jsc";
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { ApiError } from "../../src/api/errors.ts";
-import { streamEvents } from "../../src/http/event-stream.ts";
+import { COMMENT_INTERVAL_MS, streamEvents } from "../../src/http/event-stream.ts";
 import { prefers, type RequestInfo } from "../../src/http/request.ts";
 
 test.each<[string | null, boolean]>([
@@ -118,6 +118,48 @@ describe("a stream", () => {
 
   describe("whose client", () => {
     const kilobyte = (number: number) => ({ number, text: "x".repeat(1000) });
+    const inTime = async (ms: number) => {
+      for (let turn = 0; turn < 20; turn++) await null;
+      jest.advanceTimersByTime(ms);
+      for (let turn = 0; turn < 20; turn++) await null;
+    };
+
+    test("reads a little now and then goes on", async () => {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      const { response, status } = await start(async (onEvent) => {
+        for (let number = 1; number <= 100; number++) onEvent("hop", kilobyte(number));
+        return await promise;
+      });
+      const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+      for (let number = 1; number <= 30; number++) {
+        await inTime(COMMENT_INTERVAL_MS);
+        expect((await reader.read()).done).toBe(false);
+        await inTime(0);
+      }
+      resolve("{}");
+      let end = "";
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        end += new TextDecoder().decode(read.value);
+      }
+      expect(end).toEndWith("event: result\ndata: {}\n\n");
+      expect(await status()).toBe(200);
+    });
+
+    test("does not read ends the run, and its stream ends without a result", async () => {
+      const { response, status } = await start(async (onEvent, signal) => {
+        for (let number = 1; number <= 100; number++) onEvent("hop", kilobyte(number));
+        const { promise, reject } = Promise.withResolvers<string>();
+        signal.addEventListener("abort", () => reject(signal.reason));
+        return await promise;
+      });
+      await inTime(COMMENT_INTERVAL_MS);
+      await inTime(COMMENT_INTERVAL_MS);
+      expect(await status()).toBe(499);
+      expect(explained).toEqual([]);
+      expect(await response.text()).not.toMatch(/event: (result|error)/);
+      expect(jest.getTimerCount()).toBe(0);
+    });
+
     test("reads slowly misses events, and has the whole result", async () => {
       let charged = 0;
       const mayTell = (bytes: number) => {
