@@ -1,6 +1,7 @@
 import type { Call } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
+import { abortedBy } from "../util/abort.ts";
 import { CLIENT_GONE } from "./access-log.ts";
 import type { RequestInfo } from "./request.ts";
 import { respond } from "./respond.ts";
@@ -35,9 +36,7 @@ export async function streamEvents(
     { highWaterMark: MAX_WAITING, size: (chunk) => chunk?.length ?? 0 },
   );
   const client = writable.getWriter();
-  // Not AbortSignal.any, which keeps what it joins for ever.
-  const gone = new AbortController();
-  info.request.signal.addEventListener("abort", () => gone.abort());
+  const gone = abortedBy(info.request.signal);
   // The size is null after the client has gone, and then writing fails, which its signal says too.
   const hasRoom = () => (client.desiredSize ?? 0) > 0;
   const send = (text: string) => void client.write(Buffer.from(text)).catch(() => {});

@@ -48,7 +48,7 @@ export interface Route {
 
 export interface MiddlewareDependencies {
   readonly config: Config;
-  readonly keyring: Pick<Keyring, "find" | "hold">;
+  readonly keyring: Pick<Keyring, "find">;
   readonly log: Log;
   /** Absent for an instance that is alone. */
   readonly shared?: Pick<Shared, "rateLimiter" | "keys"> | null;

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { followFiles } from "../platform/followed-files.ts";
+import { abortedBy } from "../util/abort.ts";
 import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
@@ -56,10 +57,28 @@ export async function createKeyring(path: string, log: Log) {
     /** The record of a key that is valid now, or null. */
     find: (key: string, nowMs = Date.now()) =>
       isWellFormedApiKey(key) ? findHash(hashApiKey(key), nowMs) : null,
-    /** Calls `end` within half a second after a key is no longer valid: revoked, expired or removed. The function returned ends that. */
-    hold({ sha256 }: KeyRecord, end: () => void): () => void {
-      const checks = setInterval(() => findHash(sha256, Date.now()) ?? end(), CHECK_MS);
-      return () => clearInterval(checks);
+    /**
+     * Runs a task while a key is valid; its signal also aborts within half a second after the key is revoked, expires or
+     * is removed.
+     *
+     * @throws the error that `invalid` makes if the task fails after that
+     */
+    async whileValid<T>(
+      { sha256 }: KeyRecord,
+      signal: AbortSignal,
+      run: (signal: AbortSignal) => T | Promise<T>,
+      invalid: () => Error,
+    ): Promise<T> {
+      const isValid = () => findHash(sha256, Date.now()) !== null;
+      const ending = abortedBy(signal);
+      const checks = setInterval(() => isValid() || ending.abort(), CHECK_MS);
+      try {
+        return await run(ending.signal);
+      } catch (error) {
+        throw isValid() ? error : invalid();
+      } finally {
+        clearInterval(checks);
+      }
     },
   };
 }

@@ -17,15 +17,13 @@ import {
 } from "../http/middleware.ts";
 import { prefers, type RequestInfo } from "../http/request.ts";
 import { respond, respondError, respondZipped } from "../http/respond.ts";
-import type { KeyRecord } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { addressOf } from "../tools/my-ip/endpoint.ts";
 import type { Endpoint, Services } from "../tools/services.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 
-const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
-
 /** Why a request is not authorised, where it is not that it has no key. */
+const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
 const FOREIGN_PAGE =
   "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
 
@@ -38,6 +36,7 @@ export type Pages = (
 
 /** The parts of the service that the app uses. */
 export interface AppDependencies extends Services, MiddlewareDependencies {
+  readonly keyring: Pick<Keyring, "find" | "whileValid">;
   readonly pages: Pages;
   readonly onAnswered?: Parameters<typeof createAccessLog>[2];
 }
@@ -129,8 +128,10 @@ function handlerOf(
       info.subject = { target: target as string, from: from as string | undefined };
     }
     const perform = (call: Call) => {
-      const run = (call: Call) => handle(values, call, services);
-      return isKeyed && key !== null ? whileValid(key, keyring, call, run) : run(call);
+      if (!isKeyed || key === null) return handle(values, call, services);
+      const run = (signal: AbortSignal) => handle(values, { ...call, signal }, services);
+      const invalid = () => new ApiError("UNAUTHORIZED", {}, INVALID_KEY);
+      return keyring.whileValid(key, call.signal, run, invalid);
     };
     const call = callOf(info);
     const accept = request.headers.get("accept");
@@ -146,28 +147,6 @@ function handlerOf(
         : respond(info, JSON.stringify(body));
     });
   };
-}
-
-/**
- * Runs a handler as long as the key of its request is valid.
- *
- * @throws ApiError UNAUTHORIZED if the key is revoked, expires or is removed meanwhile
- */
-async function whileValid<T>(
-  key: KeyRecord,
-  keyring: Pick<Keyring, "hold">,
-  call: Call,
-  run: (call: Call) => T,
-): Promise<Awaited<T>> {
-  const invalid = new AbortController();
-  const release = keyring.hold(key, () => invalid.abort());
-  try {
-    return await run({ ...call, signal: AbortSignal.any([call.signal, invalid.signal]) });
-  } catch (error) {
-    throw invalid.signal.aborted ? new ApiError("UNAUTHORIZED", {}, INVALID_KEY) : error;
-  } finally {
-    release();
-  }
 }
 
 function callOf(info: RequestInfo): Call {

@@ -15,7 +15,7 @@ function middleware(rate = "100") {
     SIXSCOPE_TRUSTED_PROXIES: "unix,10.0.0.0/8",
     SIXSCOPE_RATE_ANONYMOUS: rate,
   });
-  return createMiddleware({ config, keyring: { find: () => null, hold: () => () => {} }, log });
+  return createMiddleware({ config, keyring: { find: () => null }, log });
 }
 
 /** The response to a request; the body of one that is admitted is its id. */

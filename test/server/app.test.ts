@@ -32,7 +32,7 @@ function startFaulty(
   const dependencies: AppDependencies = {
     config,
     log,
-    keyring: { find: () => null, hold: () => () => {} },
+    keyring: { find: () => null, whileValid: () => Promise.reject() },
     resolvers: { resolver_a: faulty, resolver_b: faulty, resolver_c: faulty },
     icmp: { unavailable: "no socket" },
     probeSlots: new ProbeSlots(1),
