@@ -17,8 +17,7 @@ export interface Metric {
 
 /** A value that goes up and down. */
 export function gauge(name: string, help: string, read: () => Reading): Metric {
-  const samples = () =>
-    samplesOf(read()).map(([labels, value]) => ["", labels, value] as const satisfies Sample);
+  const samples = () => samplesOf(read()).map(([labels, value]): Sample => ["", labels, value]);
   return { type: "gauge", name, help, samples };
 }
 

@@ -74,11 +74,7 @@ export function createMetrics() {
     dueMs = nowMs + LAG_INTERVAL_MS;
   }, LAG_INTERVAL_MS).unref();
   return {
-    answered(
-      { route, code }: Pick<RequestInfo, "route" | "code">,
-      status: number,
-      ms: number,
-    ): void {
+    answered({ route, code }: RequestInfo, status: number, ms: number): void {
       requests.observe(ms / 1000, { route: route ?? "", status: String(status) });
       if (code !== undefined && status !== CLIENT_GONE) errors[code] += 1;
     },
