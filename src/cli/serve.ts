@@ -6,9 +6,9 @@ import { publicUrl } from "../config/valkey-address.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
 import { createKeyring, type Keyring } from "../keys/keyring.ts";
-import { PAGES } from "../page/respond.ts";
+import { respondPage } from "../page/respond.ts";
 import { serviceManager } from "../platform/systemd.ts";
-import { createApp, readinessOf } from "../server/app.ts";
+import { createApp } from "../server/app.ts";
 import { followCertificate } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
 import { ENDPOINTS } from "../server/endpoints.ts";
@@ -69,7 +69,8 @@ export async function runServe(
   // A new instance knows its keys before the first request, if Valkey answers as fast as it should.
   if (shared) await Promise.race([shared.start(), Bun.sleep(VALKEY_GRACE_MS)]);
   const app =
-    keyring && createApp({ ...parts, keyring, pages: PAGES, log, onAnswered: metrics?.answered });
+    keyring &&
+    createApp({ ...parts, keyring, pages: respondPage, log, onAnswered: metrics?.answered });
   const listening = app && (await listen(app, config, renewal?.current() ?? null, log));
   const scraped = metrics?.expose(parts);
   const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
@@ -96,7 +97,7 @@ export async function runServe(
   const state = () =>
     isAgent
       ? `${config.location}, ${locations?.isConnected ? "connected" : "not connected"} to NATS`
-      : `${listening?.urls.join(" ")}; API keys: ${keyring?.activeCount()}; ${readinessOf(parts)}`;
+      : `${listening?.urls.join(" ")}; API keys: ${keyring?.activeCount()}`;
   manager.ready();
   manager.watch(() => `${state()}; probes running: ${probeSlots.running}`);
   await stopSignal();

@@ -1,4 +1,4 @@
-import { formatIp, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
+import { formatIp, looksLikeIpv4 } from "../addr/ip.ts";
 import { tryParseSocketAddress } from "../addr/socket-address.ts";
 
 /** Where the service listens: a TCP port, or the path of a unix socket. */
@@ -51,24 +51,4 @@ export function formatListenAddress(address: ListenAddress): string {
   if (address.kind === "unix") return `unix:${address.path}`;
   const { hostname, port } = address;
   return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
-}
-
-/** One sentence for each address that is listed twice or that another one includes. */
-export function overlapProblems(addresses: readonly ListenAddress[]): string[] {
-  const fixed = addresses.filter((address) => address.kind === "unix" || address.port !== 0);
-  const texts = fixed.map(formatListenAddress);
-  return fixed.flatMap((address, index) => {
-    const text = texts[index] ?? "";
-    if (texts.indexOf(text) < index) return `${text} is listed twice; remove one`;
-    const whole = fixed.findIndex((other) => includes(other, address));
-    return whole < 0 ? [] : `${texts[whole]} includes ${text}; remove one`;
-  });
-}
-
-/** True if one address accepts all connections to another; `[::]` accepts both families. */
-function includes(whole: ListenAddress, part: ListenAddress): boolean {
-  if (whole.kind === "unix" || part.kind === "unix") return false;
-  if (whole.port !== part.port || whole.hostname === part.hostname) return false;
-  const isIpv4 = tryParseIp(part.hostname)?.version === 4;
-  return whole.hostname === "::" || (whole.hostname === "0.0.0.0" && isIpv4);
 }

@@ -12,7 +12,6 @@ import {
   bothFamilies,
   LISTEN_ADDRESS_FORM,
   type ListenAddress,
-  overlapProblems,
   tryParseListenAddress,
 } from "./listen-address.ts";
 import { isValkeyUrl, VALKEY_URL_FORM } from "./valkey-address.ts";
@@ -245,13 +244,8 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
   /** Reports variables that are not settings, which is known once all settings are read, and throws. */
   const finish = () => {
     for (const [name, value] of Object.entries(environment)) {
-      if (!beginsLikeOurs(name) || value === undefined || settings.includes(name)) continue;
-      const [near] = [1, 2, 3].flatMap((edits) =>
-        // With as many edits as letters, any word is near a short one.
-        settings
-          .filter(({ length }) => length >= "SIXSCOPE_".length + 3 * edits)
-          .filter((other) => isNear(name.toUpperCase(), other, edits)),
-      );
+      if (!/^sixscope/i.test(name) || value === undefined || settings.includes(name)) continue;
+      const near = settings.find((each) => each.startsWith(name) || name.startsWith(each));
       const hint = near === undefined ? "see docs/configuration.md" : `did you mean ${near}?`;
       report(name, [`is not a setting; ${hint}`]);
     }
@@ -278,12 +272,6 @@ const PASSWORD = /:\/\/.*@/;
 /** True if a value is a certificate, a private key or an API key itself, or has a password, which must not appear in a log. */
 export function isSecret(value: string): boolean {
   return value.includes(PEM) || PASSWORD.test(value) || value.startsWith("sx_");
-}
-
-/** True if a name begins with SIXSCOPE, in any case, and perhaps with one letter too many, too few or wrong, or an underscore inside. */
-function beginsLikeOurs(name: string): boolean {
-  const letters = name.toUpperCase().replace(/[^A-Z]/g, "");
-  return [7, 8, 9].some((length) => isNear(letters.slice(0, length), "SIXSCOPE", 1));
 }
 
 function integer(minimum: number, maximum: number): Parse<number> {
@@ -346,11 +334,7 @@ function parsePorts(text: string) {
 }
 
 function parseListen(text: string): readonly ListenAddress[] {
-  const written = list(tryParseListenAddress, LISTEN_ADDRESS_FORM)(text);
-  const addresses = written.flatMap(bothFamilies);
-  const problems = [written, addresses].map(overlapProblems).find(({ length }) => length > 0);
-  if (problems !== undefined) throw new ConfigError(problems);
-  return addresses;
+  return list(tryParseListenAddress, LISTEN_ADDRESS_FORM)(text).flatMap(bothFamilies);
 }
 
 function parseTrustedProxies(text: string) {
@@ -409,12 +393,3 @@ function locationNames(most: number): Parse<readonly string[]> {
 }
 
 const parseServers = list(tryParseDnsServer, DNS_SERVER_FORM, MAX_SERVERS);
-
-/** True if at most `edits` letters inserted, dropped or replaced make one text the other. */
-function isNear(a: string, b: string, edits: number): boolean {
-  if (a === "" || b === "") return a.length + b.length <= edits;
-  if (a[0] === b[0]) return isNear(a.slice(1), b.slice(1), edits);
-  const [restA, restB] = [a.slice(1), b.slice(1)];
-  const isNearer = (one: string, two: string) => isNear(one, two, edits - 1);
-  return edits > 0 && (isNearer(restA, restB) || isNearer(restA, b) || isNearer(a, restB));
-}

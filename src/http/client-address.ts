@@ -30,21 +30,16 @@ export function identifyCaller(
   headers: Headers,
   { trustedProxies: trusted, plainHttpFrom, keylessFrom }: Trust,
 ) {
-  const isUnix = connection.peer === null;
-  const peer = isUnix ? null : parsePeer(connection.peer);
+  const peer = parsePeer(connection.peer);
   // A TCP peer without a valid address is not trusted.
-  const viaTrustedProxy = isUnix ? trusted.unix : isIn(trusted.prefixes, peer);
+  const viaTrustedProxy = connection.peer === null ? trusted.unix : isIn(trusted.prefixes, peer);
   const forwarded = FORWARDING_HEADERS.some((name) => headers.has(name));
-  const protocols = viaTrustedProxy ? headers.get("x-forwarded-proto") : null;
-  const isDirect = connection.encrypted || (isIn(LOOPBACK, peer) && !forwarded);
-  const address = viaTrustedProxy
-    ? forwardedAddress(peer, headers.get("x-forwarded-for"), trusted.prefixes)
-    : peer;
-  const usedHttps =
-    protocols === null
-      ? isDirect
-      : protocols.split(",").every((protocol) => protocol.trim().toLowerCase() === "https");
   const untrustedForwarding = forwarded && !viaTrustedProxy;
+  const isDirect = connection.encrypted || (isIn(LOOPBACK, peer) && !forwarded);
+  const sent = (name: string) => (viaTrustedProxy ? headers.get(name) : null);
+  const address = forwardedAddress(peer, sent("x-forwarded-for"), trusted.prefixes);
+  const protocols = sent("x-forwarded-proto")?.toLowerCase().split(",");
+  const usedHttps = protocols?.every((protocol) => protocol.trim() === "https") ?? isDirect;
   return {
     /** The client's address, never IPv4-mapped; null if a peer on a unix socket sent none. */
     address,
@@ -59,25 +54,12 @@ export function identifyCaller(
 }
 
 /**
- * True if a page of another site made a browser send the request: by Fetch Metadata, or by its origin,
- * RFC 6454. A trusted proxy says under which origin the service is seen.
+ * True if a page of another site made a browser send the request: by Fetch Metadata, or without it by `Origin`, which
+ * browsers do not send with a GET to their page's own origin.
  */
-export function isFromOtherSite(
-  { url, headers }: Pick<Request, "url" | "headers">,
-  { viaTrustedProxy }: Pick<Caller, "viaTrustedProxy">,
-): boolean {
-  const origin = headers.get("origin");
-  const { protocol, host } = new URL(url);
-  const forwarded = (name: string) =>
-    viaTrustedProxy ? headers.get(name)?.split(",")[0]?.trim() : undefined;
-  const scheme = forwarded("x-forwarded-proto") ?? protocol.slice(0, -1);
-  const own = URL.parse(`${scheme}://${forwarded("x-forwarded-host") ?? host}`);
-  return isCrossSite(headers) || (origin !== null && origin !== own?.origin);
-}
-
-/** True if a browser says that another site sent the request, and not its user or a page of this origin. */
-export function isCrossSite(headers: Headers): boolean {
-  return !["same-origin", "none"].includes(headers.get("sec-fetch-site") ?? "none");
+export function isFromOtherSite(headers: Headers): boolean {
+  const site = headers.get("sec-fetch-site");
+  return site === null ? headers.has("origin") : !["same-origin", "none"].includes(site);
 }
 
 /** Walks the list from its right end past trusted proxies; an invalid entry ends the walk. */
@@ -92,11 +74,10 @@ function forwardedAddress(peer: IpAddress | null, list: string | null, trusted: 
   return nearest;
 }
 
-function parsePeer(text: string): IpAddress | null {
-  // A link-local peer has its zone.
-  const zone = text.indexOf("%");
-  const address = tryParseIp(zone < 0 ? text : text.slice(0, zone));
-  return address === null ? null : unmapIp(address);
+/** A peer's address; a link-local one has its zone. */
+function parsePeer(text: string | null): IpAddress | null {
+  const address = tryParseIp(text?.replace(/%.*/, "") ?? "");
+  return address && unmapIp(address);
 }
 
 function isIn(prefixes: readonly Prefix[], address: IpAddress | null): boolean {

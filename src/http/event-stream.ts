@@ -1,31 +1,27 @@
 import type { Call } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
 import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
+import { abortedBy } from "../util/abort.ts";
 import { CLIENT_GONE } from "./access-log.ts";
-import { prefers, type RequestInfo } from "./request.ts";
+import type { RequestInfo } from "./request.ts";
 import { respond } from "./respond.ts";
 
 /**
- * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. If
- * something waits at two of them and did not run out between, the client does not read.
+ * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. A client
+ * without room for a comment that has read nothing since the last one does not read.
  */
 export const COMMENT_INTERVAL_MS = 5000;
 
-/** Characters of events that may wait for a client; further ones are left out until it reads. */
+/** Bytes of events that may wait for a client; further ones are left out until it reads. */
 const MAX_WAITING = 64 * 1024;
-
-/** True if a request wants events rather than JSON. */
-export function prefersEvents(accept: string | null): boolean {
-  return prefers(accept, EVENT_STREAM_HEADERS["Content-Type"], "application/json");
-}
 
 /**
  * Streams the events of a handler from the first one on, then its result or its error. Events for which a slow
- * client has no room are left out, as the result has all. A client that does not read ends the stream.
+ * client has no room are left out, as the result has all. A client that does not read ends the run.
  *
  * @param handle returns the JSON of the result; its signal aborts if the client has gone or does not read
- * @returns the response; `info.ended` has its status when its last event is sent or the client has gone
  * @param explain makes the error that is sent from what the handler threw
+ * @returns the response; `info.ended` has its status when all is said
  * @throws what the handler throws before its first event
  */
 export async function streamEvents(
@@ -34,75 +30,50 @@ export async function streamEvents(
   explain: (error: Error, info: RequestInfo) => ApiError,
 ): Promise<Response> {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-  const { promise: read, resolve: finish } = Promise.withResolvers<void>();
-  // Not AbortSignal.any, which keeps what it joins for ever.
-  const gone = new AbortController();
-  const { signal } = gone;
-  /** Text that waits for the client, and text that it has begun to read. */
-  let [waiting, reading] = ["", ""];
-  let [isBegun, isOver, isStalled, stuck] = [false, false, false, 0];
-  let wake = () => {};
-  const send = (text: string) => {
-    waiting += text;
-    wake();
-  };
+  let isBegun = false;
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(
+    {},
+    { highWaterMark: MAX_WAITING, size: (chunk) => chunk?.length ?? 0 },
+  );
+  const client = writable.getWriter();
+  const gone = abortedBy(info.request.signal);
+  // The size is null after the client has gone, and then writing fails, which its signal says too.
+  const hasRoom = () => (client.desiredSize ?? 0) > 0;
+  const send = (text: string) => void client.write(Buffer.from(text)).catch(() => {});
   const tell = (event: string, data: string) => {
     isBegun = true;
     begin();
     send(`event: ${event}\ndata: ${data}\n\n`);
   };
-  /** All that waits is one chunk, as soon as the client has read the one before. */
-  async function* chunks() {
-    while (!signal.aborted && (waiting !== "" || !isOver)) {
-      [reading, waiting] = [waiting, ""];
-      if (reading === "") await new Promise<void>((resolve) => (wake = resolve));
-      else yield reading;
-      if (reading !== "") stuck = 0;
-    }
-    finish();
-  }
-  const interval = setInterval(() => {
-    if ((waiting || reading) === "") send(":\n\n");
-    else if (++stuck === 2) {
-      isStalled = true;
-      end();
-    }
-  }, COMMENT_INTERVAL_MS);
-  // Or what waits for a client who has gone would wait for ever.
-  const end = () => {
-    gone.abort();
-    wake();
-    finish();
+  const onEvent: Call["onEvent"] = (name, data, mayTell = () => true) => {
+    const text = JSON.stringify(data);
+    if (hasRoom() && mayTell(Buffer.byteLength(text))) tell(name, text);
   };
-  info.request.signal.addEventListener("abort", end);
+  let sizeBefore: number | null = null;
+  const comments = setInterval(() => {
+    const size = client.desiredSize;
+    if (hasRoom()) send(":\n\n");
+    // Without room nothing is sent, and only reading changes the size.
+    else if (size === sizeBefore) gone.abort();
+    sizeBefore = size;
+  }, COMMENT_INTERVAL_MS);
   const run = async () => {
-    let status: number = 200;
     try {
-      const onEvent: Call["onEvent"] = (name, data, mayTell = () => true) => {
-        if (waiting.length + reading.length > MAX_WAITING) return;
-        const text = JSON.stringify(data);
-        if (mayTell(Buffer.byteLength(text))) tell(name, text);
-      };
-      tell("result", await handle(onEvent, signal));
+      tell("result", await handle(onEvent, gone.signal));
+      return 200;
     } catch (error) {
       if (!isBegun) throw error;
-      if (!isStalled) {
-        const explained = explain(error as Error, info);
-        status = explained.status;
-        tell("error", JSON.stringify(explained.body));
-      }
+      if (gone.signal.aborted) return CLIENT_GONE;
+      const explained = explain(error as Error, info);
+      tell("error", JSON.stringify(explained.body));
+      return explained.status;
+    } finally {
+      clearInterval(comments);
+      void client.close().catch(() => {});
     }
-    isOver = true;
-    wake();
-    await read;
-    // To the operator it is a client that has gone, not a fault of the service.
-    return isStalled ? CLIENT_GONE : status;
   };
-  const ended = run().finally(() => {
-    clearInterval(interval);
-    info.request.signal.removeEventListener("abort", end);
-  });
+  const ended = run();
   await Promise.race([begun, ended]);
   info.ended = ended;
-  return respond(info, chunks(), 200, EVENT_STREAM_HEADERS);
+  return respond(info, readable, 200, EVENT_STREAM_HEADERS);
 }

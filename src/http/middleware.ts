@@ -21,9 +21,6 @@ const FREE_CLOSES = 1 / 32;
 /** Requests a minute for the page and its files, which cost nothing of the API's limit: one view is five at most. */
 const PAGE_RATE = { anonymous: 300, prefix: 3_000 };
 
-/** Request ids that are accepted from a trusted proxy. */
-const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
-
 /** Facts that the server passes with each request. */
 export interface Bindings {
   readonly connection: Connection;
@@ -45,7 +42,7 @@ export interface Route {
   readonly patterns: readonly string[];
   /** How many requests one counts as; without this, one. */
   price?(context: Context<Env>): number;
-  /** True for a request for the page, whose errors are pages and whose limit is its own. */
+  /** True for a request for the page, whose limit is its own. */
   isPage?(accept: string | null): boolean;
 }
 
@@ -54,7 +51,7 @@ export interface MiddlewareDependencies {
   readonly keyring: Pick<Keyring, "find">;
   readonly log: Log;
   /** Absent for an instance that is alone. */
-  readonly shared?: Pick<Shared, "rateLimiter" | "keys" | "readiness"> | null;
+  readonly shared?: Pick<Shared, "rateLimiter" | "keys"> | null;
 }
 
 /**
@@ -95,8 +92,7 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
       secure && !isPreflight ? price : 0,
     );
     return whenDone(taken, (state) => {
-      const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
-      const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
+      const id = crypto.randomUUID();
       const headers: Record<string, string> = {
         "X-Request-Id": id,
         "X-RateLimit-Limit": String(state.limit),
@@ -108,7 +104,8 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
       if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
       if (connection.encrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
       const route = path.patterns[0] ?? null;
-      const info = { request, startMs, id, caller, key, headers, allowSeconds, isPage, route };
+      const about = { request, startMs, id, caller, key, headers };
+      const info = { ...about, allowSeconds, isFree, isPage, route };
       context.set("info", info);
       if (secure && isPreflight) return respond(info, null, 204, PREFLIGHT_HEADERS);
       refuse(info, connection, state, price);
@@ -124,10 +121,8 @@ export function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U | Pr
 
 /** The API key that a request has in `X-API-Key` or as a bearer token, RFC 6750; null if it has none. */
 export function sentKey(headers: Headers): string | null {
-  const key = headers.get("x-api-key");
-  if (key !== null) return key;
-  const authorization = headers.get("authorization");
-  return authorization === null ? null : (/^Bearer +(.+)$/i.exec(authorization)?.[1] ?? null);
+  const bearer = /^Bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+  return headers.get("x-api-key") ?? bearer ?? null;
 }
 
 /** @throws ApiError if the request must not be handled */
@@ -141,26 +136,23 @@ function refuse(
     const proxy = connection.peer ?? "unix";
     throw new ApiError("HTTPS_REQUIRED", {}, caller.untrustedForwarding ? proxy : undefined);
   }
-  const windowSeconds = WINDOW_SECONDS;
   if (!allowed && price > limit) {
     const details = { parameter: "query", value: request.url.replace(/^[^?]*/, "") };
-    const dear = `counts as ${price}, and the limit is ${limit} in ${windowSeconds} seconds; ask for less at once, or with a key of a higher limit`;
+    const dear = `counts as ${price}, and the limit is ${limit} in ${WINDOW_SECONDS} seconds; ask for less at once, or with a key of a higher limit`;
     throw new ApiError("INVALID_PARAMETER", details, dear);
   }
   if (!allowed) {
     const left = `has ${remaining} left, and this request counts as ${price}`;
-    const details = { limit, windowSeconds, retryAfterSeconds };
+    const details = { limit, windowSeconds: WINDOW_SECONDS, retryAfterSeconds };
     throw new ApiError("RATE_LIMITED", details, remaining > 0 ? left : undefined);
   }
   const { url, method, headers } = request;
   const host = headers.get("host");
   // Without a usable Host the URL is relative, and its path cannot be trusted. Two are joined by a comma.
   if (url.startsWith("/") || host?.includes(",")) {
-    throw new ApiError(
-      "INVALID_PARAMETER",
-      { parameter: "Host", value: host },
-      "send the service's host name and port in one header Host",
-    );
+    const details = { parameter: "Host", value: host };
+    const advice = "send the service's host name and port in one header Host";
+    throw new ApiError("INVALID_PARAMETER", details, advice);
   }
   if (route !== null && method !== "GET" && method !== "HEAD") {
     const path = new URL(url).pathname;

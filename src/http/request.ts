@@ -16,6 +16,8 @@ export interface RequestInfo {
   readonly headers: Readonly<Record<string, string>>;
   /** Keeps the connection open for a handler that may be silent for this time. */
   readonly allowSeconds: (seconds: number) => void;
+  /** True if it costs its client nothing of its limit: plain HTTP, a preflight, or over the limit. */
+  readonly isFree: boolean;
   /** True if it is for the page or one of its files, not for the API. */
   readonly isPage: boolean;
   /** The pattern of the path; null if the path does not exist. */
@@ -30,12 +32,9 @@ export interface RequestInfo {
 
 /** True if a request wants one media type rather than another; RFC 9110 section 12.5.1. A client that takes both alike gets the other. */
 export function prefers(accept: string | null, type: string, other: string): boolean {
-  if (accept === null) return false;
-  const ranges = parseAccept(accept.toLowerCase());
+  const ranges = parseAccept(accept?.toLowerCase() ?? "");
   const quality = (range: string) => ranges.find(({ type }) => type === range)?.q;
-  const wanted = quality(type) ?? 0;
-  const otherwise = quality(other);
-  if (otherwise !== undefined) return wanted > otherwise;
-  const anyOfKind = quality(other.replace(/\/.*/, "/*"));
-  return wanted > 0 && wanted >= (anyOfKind ?? quality("*/*") ?? 0);
+  const [wanted = 0, named] = [quality(type), quality(other)];
+  const unnamed = quality(other.replace(/\/.*/, "/*")) ?? quality("*/*") ?? 0;
+  return named === undefined ? wanted > 0 && wanted >= unnamed : wanted > named;
 }

@@ -20,12 +20,11 @@ export const PREFLIGHT_HEADERS = {
  */
 export function respond(
   { request, headers }: Pick<RequestInfo, "request" | "headers">,
-  body: string | Uint8Array<ArrayBuffer> | AsyncGenerator<string> | null,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,
   status = 200,
   extra?: Readonly<Record<string, string>>,
 ): Response {
-  // Bun takes generators, which the browsers' types of the page do not know.
-  const response = new Response(body as BodyInit | null, { status, headers: CONSTANT });
+  const response = new Response(body, { status, headers: CONSTANT });
   const all = response.headers;
   for (const name in headers) all.set(name, headers[name] as string);
   for (const name in extra) all.set(name, extra[name] as string);
@@ -62,16 +61,12 @@ export function respondZipped(
   return respond(info, gzip, 200, { ...about, "Content-Encoding": "gzip" });
 }
 
-/** Responds with an error, and the headers that the catalogue documents for it; as JSON unless it is a page for people. */
-export function respondError(
-  info: RequestInfo,
-  { code, status, body, details }: ApiError,
-  page: { readonly html: string; readonly headers: Readonly<Record<string, string>> } | null = null,
-): Response {
-  info.code = code;
-  const headers: Record<string, string> = { ...page?.headers };
+/** Responds with an error, and the headers that the catalogue documents for it. */
+export function respondError(info: RequestInfo, error: ApiError): Response {
+  const { code, status, body, details } = error;
+  const headers: Record<string, string> = {};
   if ("retryAfterSeconds" in details) headers["Retry-After"] = String(details.retryAfterSeconds);
   if (code === "UNAUTHORIZED") headers["WWW-Authenticate"] = API_KEY_SCHEME;
   if (code === "NOT_FOUND" && info.route !== null) headers["Allow"] = METHODS;
-  return respond(info, page?.html ?? JSON.stringify(body), status, headers);
+  return respond(info, JSON.stringify(body), status, headers);
 }

@@ -1,14 +1,12 @@
 import { existsSync } from "node:fs";
 import { followFiles } from "../platform/followed-files.ts";
+import { abortedBy } from "../util/abort.ts";
 import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
 
 /** How often the keys of running requests are checked, in milliseconds. */
 const CHECK_MS = 200;
-
-/** Names that one line of the log has at most. */
-const MAX_NAMES = 20;
 
 /** Keys by their SHA-256, which whoever looks for a key cannot choose. */
 export type KeysByHash = ReadonlyMap<string, KeyRecord>;
@@ -39,14 +37,7 @@ export async function createKeyring(path: string, log: Log) {
       if (keys.size > 0 && !existsSync(path)) {
         throw new KeyFileError(`the keys file ${path} has vanished; restore it from a backup`);
       }
-      const next = new Map(readKeyFile(path).map((key) => [key.sha256, key]));
-      const active = [...keys.values()].filter((key) => isActive(key, Date.now()));
-      const lost = active.flatMap(({ name, sha256 }) => (next.has(sha256) ? [] : name));
-      const more = lost.length > MAX_NAMES ? `, and ${lost.length - MAX_NAMES} more` : "";
-      const names = lost.slice(0, MAX_NAMES).join(", ") + more;
-      if (lost.length > 0)
-        log.warn("keys are no longer in the keys file, and are rejected", { names });
-      replace(next);
+      replace(new Map(readKeyFile(path).map((key) => [key.sha256, key])));
       return true;
     },
     onRenewed: () => log.info("keys file read again", { file: path, active: activeCount() }),
@@ -66,10 +57,28 @@ export async function createKeyring(path: string, log: Log) {
     /** The record of a key that is valid now, or null. */
     find: (key: string, nowMs = Date.now()) =>
       isWellFormedApiKey(key) ? findHash(hashApiKey(key), nowMs) : null,
-    /** Calls `end` within half a second after a key is no longer valid: revoked, expired or removed. The function returned ends that. */
-    hold({ sha256 }: KeyRecord, end: () => void): () => void {
-      const checks = setInterval(() => findHash(sha256, Date.now()) ?? end(), CHECK_MS);
-      return () => clearInterval(checks);
+    /**
+     * Runs a task while a key is valid; its signal also aborts within half a second after the key is revoked, expires or
+     * is removed.
+     *
+     * @throws the error that `invalid` makes if the task fails after that
+     */
+    async whileValid<T>(
+      { sha256 }: KeyRecord,
+      signal: AbortSignal,
+      run: (signal: AbortSignal) => T | Promise<T>,
+      invalid: () => Error,
+    ): Promise<T> {
+      const isValid = () => findHash(sha256, Date.now()) !== null;
+      const ending = abortedBy(signal);
+      const checks = setInterval(() => isValid() || ending.abort(), CHECK_MS);
+      try {
+        return await run(ending.signal);
+      } catch (error) {
+        throw isValid() ? error : invalid();
+      } finally {
+        clearInterval(checks);
+      }
     },
   };
 }

@@ -29,7 +29,6 @@ interface Agent {
   /** Its last announcement, as it was sent and as it was read. */
   readonly data: Uint8Array;
   readonly description: Announcement;
-  readonly cameMs: number;
   seenMs: number;
 }
 
@@ -54,12 +53,11 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
   const agentsOf = (location: string) =>
     agents.values().filter((agent) => agent.location === location);
 
-  const remove = (key: string, nowMs: number, level: "info" | "warn", message: string) => {
-    const { location, cameMs } = agents.get(key) as Agent;
+  const remove = (key: string, level: "info" | "warn", message: string) => {
+    const { location } = agents.get(key) as Agent;
     agents.delete(key);
     listing = null;
-    const hereSeconds = Math.round((nowMs - cameMs) / 1000);
-    log[level](message, { location, agents: [...agentsOf(location)].length, hereSeconds });
+    log[level](message, { location, agents: [...agentsOf(location)].length });
   };
 
   const isPossible = (location: string, name: string) =>
@@ -73,9 +71,8 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
     const description = readMessage(announcementSchema, data, MAX_ANNOUNCEMENT_BYTES);
     if (description === undefined) return false;
     const before = agents.get(key);
-    const cameMs = before?.cameMs ?? nowMs;
     // A copy, because the data are a part of all that came at once.
-    agents.set(key, { location, data: data.slice(), description, cameMs, seenMs: nowMs });
+    agents.set(key, { location, data: data.slice(), description, seenMs: nowMs });
     listing = null;
     return before === undefined;
   };
@@ -85,7 +82,7 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
     note(location: string, name: string, data: Uint8Array, nowMs: number): boolean {
       const key = `${location} ${name}`;
       const before = agents.get(key);
-      if (before && data.length === 0) remove(key, nowMs, "info", "agent left");
+      if (before && data.length === 0) remove(key, "info", "agent left");
       else if (before && Buffer.compare(before.data, data) === 0) before.seenMs = nowMs;
       else if (before || isPossible(location, name)) return take(key, location, data, nowMs);
       return false;
@@ -93,7 +90,7 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
     /** Forgets the agents that are absent; called every `SWEEP_MS`. */
     sweep(nowMs: number): void {
       for (const [key, { seenMs }] of agents) {
-        if (nowMs - seenMs > SILENCE_MS) remove(key, nowMs, "warn", "agent lost");
+        if (nowMs - seenMs > SILENCE_MS) remove(key, "warn", "agent lost");
       }
     },
     /** Forgets all, without a connection to them. */

@@ -86,7 +86,7 @@ export function withFrom(here: Endpoint): Endpoint {
         measureAt(location, here, values, locatedCall, services);
       const { isConnected } = services.locations ?? {};
       if (text === ALL_LOCATIONS && isConnected === false) throw unavailable(text, NOT_CONNECTED);
-      const meant = await meantNow(text, services.locations);
+      const meant = meantBy(text, services.locations?.byWord());
       if (meant.every(({ length }) => length === 0))
         throw new ApiError("LOCATION_NOT_FOUND", { location: text });
       if (meant.length === 1 && meant[0]?.join() === text) return measure(text, call);
@@ -97,13 +97,6 @@ export function withFrom(here: Endpoint): Endpoint {
       return { target: values[subject], details, locations };
     },
   };
-}
-
-/** The locations that each word of `from` means, as soon as that is certain. */
-async function meantNow(from: string, locations: Services["locations"]) {
-  const names = locations?.byWord().get(ALL_LOCATIONS) ?? [];
-  if (!from.split(",").every((word) => names.includes(word))) await locations?.complete();
-  return meantBy(from, locations?.byWord());
 }
 
 /** The locations that each word of `from` means; an unknown word is taken for a name. */

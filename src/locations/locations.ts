@@ -15,9 +15,6 @@ import { type Connected, openLink } from "./link.ts";
 import { type Announcement, onMessage, SUBJECTS } from "./protocol.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
-/** Milliseconds after which all agents have announced themselves over a new connection. */
-const COMPLETE_MS = ANNOUNCE_MS + 500;
-
 /** How a question ends: `error` is that of the endpoint, and `left` that the caller has gone. */
 const OUTCOMES = [
   ...["result", "error", "left"],
@@ -49,8 +46,6 @@ export function createLocations(
   const name = crypto.randomUUID().slice(0, 8);
   const since = new Date().toISOString();
   const agent = own === null ? null : createAgent(own, endpoints, services, log);
-  /** When all agents have announced themselves. */
-  let completeMs = 0;
 
   const announce = () => {
     if (own === null) return;
@@ -63,16 +58,14 @@ export function createLocations(
 
   const hear = ({ subject, data }: Msg) => {
     const [, , location = "", name = ""] = subject.split(".");
-    const nowMs = performance.now();
-    const isNew = directory.note(location, name, data, nowMs);
-    if (isNew && nowMs > completeMs) log.info("agent came", { location });
+    const isNew = directory.note(location, name, data, performance.now());
+    if (isNew) log.info("agent came", { location });
   };
 
   const join = ({ connection }: Connected) => {
     agent?.serve(connection);
     announce();
     if (!asks) return;
-    completeMs = performance.now() + COMPLETE_MS;
     connection.subscribe(SUBJECTS.here("*", "*"), { callback: onMessage(hear) });
     void connection.closed().then(() => {
       directory.clear();
@@ -98,8 +91,6 @@ export function createLocations(
     /** The document of `/locations`. */
     json: () => directory.list().json,
     byWord: () => directory.list().byWord,
-    /** Resolves when all agents have announced themselves since the connection to NATS was opened. */
-    complete: () => Bun.sleep(Math.max(0, completeMs - performance.now())),
     /** See `askAgent`. */
     async ask(location: string, question: Question, call: Call): Promise<object> {
       let outcome = "result";

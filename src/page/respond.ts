@@ -4,7 +4,6 @@ import type { RequestInfo } from "../http/request.ts";
 import { respond, respondZipped } from "../http/respond.ts";
 import { bundlePage } from "./bundle.ts";
 import { callerOf, type PageServices } from "./caller.ts";
-import { errorPage, pageHeaders } from "./error-page.ts";
 
 /** Everything comes from this service, whatever its name, and no text becomes markup, a script or a style. */
 const policyOf = (urls: readonly string[]) =>
@@ -16,13 +15,26 @@ const FILE_MAX_AGE = 31_536_000;
 /** With `bun --watch` each view shows the page as it is in the source now. */
 const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePage);
 
-/** The pages, for `createApp`. */
-export const PAGES = { page: pageOf, file: pageFile, error: errorPage };
+/** The names of the pages, by path. */
+const PAGES: Readonly<Record<string, string>> = { "/": "index", "/docs": "docs" };
 
-/** Responds with a page for a caller; its address is in the HTML, for browsers without JavaScript. */
+/** Responds with the page or the file at a request's path for a caller at an address; null if there is none. */
+export async function respondPage(
+  info: RequestInfo,
+  address: IpAddress,
+  services: PageServices,
+): Promise<Response | null> {
+  const { pathname } = new URL(info.request.url);
+  const name = PAGES[pathname];
+  return name === undefined
+    ? await pageFile(info, pathname)
+    : await pageOf(info, name, address, services);
+}
+
+/** A page; the caller's address is in the HTML, for browsers without JavaScript. */
 async function pageOf(
   info: RequestInfo,
-  name: "index" | "docs",
+  name: string,
   address: IpAddress,
   services: PageServices,
 ): Promise<Response> {
@@ -37,7 +49,10 @@ async function pageOf(
   const etag = `W/"${Bun.hash(html).toString(36)}"`;
   const { familyUrls } = caller;
   const headers = {
-    ...pageHeaders(policyOf(Object.values(familyUrls ?? {}).flat())),
+    "Content-Type": "text/html;charset=utf-8",
+    "Content-Security-Policy": policyOf(Object.values(familyUrls ?? {}).flat()),
+    "Referrer-Policy": "no-referrer",
+    Vary: "Accept",
     // The page contains the caller's address.
     "Cache-Control": "private, no-cache",
     ETag: etag,
@@ -46,9 +61,7 @@ async function pageOf(
   return respond(info, isKnown ? null : html, isKnown ? 304 : 200, headers);
 }
 
-/** Responds with a file of the page, or null if there is none at the request's path. */
-async function pageFile(info: RequestInfo): Promise<Response | null> {
-  const { pathname } = new URL(info.request.url);
+async function pageFile(info: RequestInfo, pathname: string): Promise<Response | null> {
   const file = (await files())[pathname];
   if (file === undefined) return null;
   return respondZipped(info, file.text, {

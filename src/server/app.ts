@@ -2,11 +2,10 @@ import { type Context, Hono } from "hono";
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
 import { BASE_PATH, type Call, FROM } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
-import { EVENT_STREAM_HEADERS } from "../api/headers.ts";
 import { priceOf, readParameters } from "../api/parameters.ts";
-import { type Answered, createAccessLog } from "../http/access-log.ts";
+import { createAccessLog } from "../http/access-log.ts";
 import { isFromOtherSite } from "../http/client-address.ts";
-import { prefersEvents, streamEvents } from "../http/event-stream.ts";
+import { streamEvents } from "../http/event-stream.ts";
 import {
   type Bindings,
   createMiddleware,
@@ -18,48 +17,33 @@ import {
 } from "../http/middleware.ts";
 import { prefers, type RequestInfo } from "../http/request.ts";
 import { respond, respondError, respondZipped } from "../http/respond.ts";
-import type { KeyRecord } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { addressOf } from "../tools/my-ip/endpoint.ts";
 import type { Endpoint, Services } from "../tools/services.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 
-const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
-
 /** Why a request is not authorised, where it is not that it has no key. */
+const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
 const FOREIGN_PAGE =
   "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
 
-/** The pages for browsers. */
-export interface Pages {
-  /** Responds with the page of the tools or of the API for a client at an address. */
-  page(
-    info: RequestInfo,
-    name: "index" | "docs",
-    address: IpAddress,
-    services: Services,
-  ): Promise<Response>;
-  /** Responds with a file of the pages, or null if there is none at the request's path. */
-  file(info: RequestInfo): Promise<Response | null>;
-  /** An error as a page for people, and its headers, for a request with this URL. */
-  error(
-    error: ApiError,
-    url: string,
-  ): { readonly html: string; readonly headers: Readonly<Record<string, string>> };
-}
+/** Responds with the page or the file of pages at a request's path; null if there is none. */
+export type Pages = (
+  info: RequestInfo,
+  address: IpAddress,
+  services: Services,
+) => Promise<Response | null>;
 
 /** The parts of the service that the app uses. */
 export interface AppDependencies extends Services, MiddlewareDependencies {
-  readonly keyring: Pick<Keyring, "find" | "hold">;
+  readonly keyring: Pick<Keyring, "find" | "whileValid">;
   readonly pages: Pages;
-  readonly onAnswered?: ((answered: Answered) => void) | undefined;
+  readonly onAnswered?: Parameters<typeof createAccessLog>[2];
 }
 
 /** The whole HTTP API: a request and its connection in, a response out. */
 export interface App {
   fetch(request: Request, bindings: Bindings): Response | Promise<Response>;
-  /** The text of `/readyz` while the service is ready. */
-  readiness?(): string;
 }
 
 /** Handles a request that has been admitted. */
@@ -87,42 +71,27 @@ export function createApp(dependencies: AppDependencies): App {
   app.onError((error, { var: { info } }) => {
     // The middleware itself has failed.
     if (info === undefined) throw error;
-    const explained = explain(error, info);
-    const page = info.isPage ? pages.error(explained, info.request.url) : null;
-    return answered(info, respondError(info, explained, page));
+    return answered(info, respondError(info, explain(error, info)));
   });
 
   for (const endpoint of ENDPOINTS) {
     add(routeOf(endpoint, dependencies), handlerOf(endpoint, dependencies, explain));
   }
-  const page = (info: RequestInfo, name: "index" | "docs") =>
-    pages.page(info, name, addressOf(callOf(info)), dependencies);
   const asText = (info: RequestInfo, headers = {}) => {
     const text = `${formatIp(addressOf(callOf(info)))}\n`;
     return respond(info, text, 200, { "Content-Type": "text/plain", ...headers });
   };
+  const page: Handler = async (info, context) =>
+    (await pages(info, addressOf(callOf(info)), dependencies)) ?? missing(info, context);
   // Where a shell gets the caller's address as plain text, and a browser the page.
   add(
     { patterns: ["/"], isPage: (accept) => prefers(accept, "text/html", "text/plain") },
-    (info) => (info.isPage ? page(info, "index") : asText(info, { Vary: "Accept" })),
+    (info, context) => (info.isPage ? page(info, context) : asText(info, { Vary: "Accept" })),
   );
   add({ patterns: ["/ip"] }, (info) => asText(info));
-  add({ patterns: ["/docs"], isPage: () => true }, (info) => page(info, "docs"));
-  add(
-    { patterns: ["/assets/:file"], isPage: () => true },
-    async (info, context) => (await pages.file(info)) ?? missing(info, context),
-  );
-  return {
-    fetch: (request, bindings) => app.fetch(request, bindings),
-    readiness: () => readinessOf(dependencies),
-  };
-}
-
-/** The text of `/readyz` while the service is ready, with what it cannot do. */
-export function readinessOf({ shared, icmp }: Pick<AppDependencies, "shared" | "icmp">): string {
-  const probes =
-    "unavailable" in icmp ? `, without probes: no raw socket (${icmp.unavailable})` : "";
-  return `${shared?.readiness() ?? "ready"}${probes}`;
+  for (const path of ["/docs", "/assets/:file"])
+    add({ patterns: [path], isPage: () => true }, page);
+  return app;
 }
 
 /** The route of an endpoint: with and without a slash at the end, and without its last segment if that may be empty. */
@@ -149,7 +118,7 @@ function handlerOf(
     const { request, caller, key } = info;
     const isKeyed = needsKey && caller.needsKey;
     if (isKeyed && shared?.keys.areOutdated()) throw new ApiError("KEYS_UNAVAILABLE", {});
-    if (needsKey && key === null && (isKeyed || isFromOtherSite(request, caller))) {
+    if (needsKey && key === null && (isKeyed || isFromOtherSite(request.headers))) {
       const why = isKeyed ? undefined : FOREIGN_PAGE;
       throw new ApiError("UNAUTHORIZED", {}, sentKey(request.headers) === null ? why : INVALID_KEY);
     }
@@ -159,45 +128,25 @@ function handlerOf(
       info.subject = { target: target as string, from: from as string | undefined };
     }
     const perform = (call: Call) => {
-      const run = (call: Call) => handle(values, call, services);
-      return isKeyed && key !== null ? whileValid(key, keyring, call, run) : run(call);
+      if (!isKeyed || key === null) return handle(values, call, services);
+      const run = (signal: AbortSignal) => handle(values, { ...call, signal }, services);
+      const invalid = () => new ApiError("UNAUTHORIZED", {}, INVALID_KEY);
+      return keyring.whileValid(key, call.signal, run, invalid);
     };
     const call = callOf(info);
-    const wantsEvents = events !== undefined && prefersEvents(request.headers.get("accept"));
+    const accept = request.headers.get("accept");
+    const wantsEvents = events && prefers(accept, "text/event-stream", "application/json");
     if (wantsEvents && request.method === "GET") {
       const run: Parameters<typeof streamEvents>[1] = async (onEvent, signal) =>
         JSON.stringify(await perform({ ...call, signal, onEvent }));
       return streamEvents(info, run, explain);
     }
     return whenDone(perform(call), (body) => {
-      if (typeof body === "string") return respondZipped(info, body);
-      return wantsEvents
-        ? respond(info, null, 200, { ...EVENT_STREAM_HEADERS, "Transfer-Encoding": "chunked" })
+      return typeof body === "string"
+        ? respondZipped(info, body)
         : respond(info, JSON.stringify(body));
     });
   };
-}
-
-/**
- * Runs a handler as long as the key of its request is valid.
- *
- * @throws ApiError UNAUTHORIZED if the key is revoked, expires or is removed meanwhile
- */
-async function whileValid<T>(
-  key: KeyRecord,
-  keyring: Pick<Keyring, "hold">,
-  call: Call,
-  run: (call: Call) => T,
-): Promise<Awaited<T>> {
-  const invalid = new AbortController();
-  const release = keyring.hold(key, () => invalid.abort());
-  try {
-    return await run({ ...call, signal: AbortSignal.any([call.signal, invalid.signal]) });
-  } catch (error) {
-    throw invalid.signal.aborted ? new ApiError("UNAUTHORIZED", {}, INVALID_KEY) : error;
-  } finally {
-    release();
-  }
 }
 
 function callOf(info: RequestInfo): Call {

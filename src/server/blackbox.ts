@@ -196,7 +196,7 @@ export async function probeResponse(
     );
     return read.length === 0 ? [] : gauge(name, HELP[name], () => read);
   });
-  return respondMetrics(families.flat(), request);
+  return respondMetrics(families.flat());
 }
 
 /** The readings of an outcome; one that says nothing about the target neither succeeded nor failed. */

@@ -38,7 +38,7 @@ export function boundConnections(trusted: readonly Prefix[], log: Log): void {
   let isOver = false;
   setInterval(() => {
     const connections = new Map<string, number[]>();
-    for (const fd of isCrowded() ? descriptors() : []) {
+    for (const fd of descriptors()) {
       const peer = peerOf(fd);
       if (peer === null || exempt.some((prefix) => prefixContains(prefix, peer))) continue;
       connections.getOrInsertComputed(networkOf(peer), () => []).push(fd);
@@ -66,14 +66,6 @@ export function surplusOf(connections: ReadonlyMap<string, readonly number[]>): 
   while (bound > 1 && total() > MAX_CONNECTIONS.all) bound /= 2;
   const kept = networks.flatMap((own) => own.slice(0, bound));
   return [...networks.flatMap((own) => own.slice(bound)), ...kept.slice(MAX_CONNECTIONS.all)];
-}
-
-/** True if the lowest free descriptor is so high that a bound can be broken. */
-function isCrowded(): boolean {
-  const lowest = libc().dup(0);
-  if (lowest < 0) return true;
-  libc().close(lowest);
-  return lowest > MAX_CONNECTIONS.network;
 }
 
 function descriptors(): number[] {

@@ -1,7 +1,4 @@
-/** Metrics, and how Prometheus reads them: OpenMetrics 1.0, or the classic text format for those that ask for text. */
-import { prefers } from "../http/request.ts";
-
-const OPEN_METRICS = "application/openmetrics-text";
+/** Metrics, and how Prometheus reads them: its text format, https://prometheus.io/docs/instrumenting/exposition_formats/. */
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -13,7 +10,6 @@ type Sample = readonly [suffix: string, labels: Labels, value: number];
 /** A metric with its samples, read whenever it is written. */
 export interface Metric {
   readonly type: "gauge" | "counter" | "histogram";
-  /** Without the suffix `_total` of a counter. */
   readonly name: string;
   readonly help: string;
   samples(): Iterable<Sample>;
@@ -21,21 +17,18 @@ export interface Metric {
 
 /** A value that goes up and down. */
 export function gauge(name: string, help: string, read: () => Reading): Metric {
-  return { type: "gauge", name, help, samples: () => suffixed("", read()) };
+  const samples = () => samplesOf(read()).map(([labels, value]): Sample => ["", labels, value]);
+  return { type: "gauge", name, help, samples };
 }
 
-/** A value that only grows. */
+/** A value that only grows; its name gets the suffix `_total`. */
 export function counter(name: string, help: string, read: () => Reading): Metric {
-  return { type: "counter", name, help, samples: () => suffixed("_total", read()) };
+  return { ...gauge(`${name}_total`, help, read), type: "counter" };
 }
 
 /** The values of a reading with their labels. */
 export function samplesOf(reading: Reading) {
   return typeof reading === "number" ? [[{}, reading] as const] : reading;
-}
-
-function suffixed(suffix: string, reading: Reading): Sample[] {
-  return samplesOf(reading).map(([labels, value]) => [suffix, labels, value] as const);
 }
 
 /**
@@ -64,7 +57,7 @@ export function histogram(name: string, help: string, bounds: readonly number[])
         let count = 0;
         for (const [index, bound] of buckets.entries()) {
           count += counts[index] ?? 0;
-          yield ["_bucket", { ...labels, le: boundText(bound) }, count];
+          yield ["_bucket", { ...labels, le: String(bound).replace("Infinity", "+Inf") }, count];
         }
         yield ["_sum", labels, sum];
         yield ["_count", labels, count];
@@ -73,31 +66,19 @@ export function histogram(name: string, help: string, bounds: readonly number[])
   };
 }
 
-/** Responds with metrics in the format that a request prefers. */
-export function respondMetrics(metrics: readonly Metric[], { headers }: Request): Response {
-  const isClassic = prefers(headers.get("accept"), "text/plain", OPEN_METRICS);
-  const text = metrics.map((metric) => textOf(metric, isClassic)).join("");
-  const type = isClassic ? "text/plain; version=0.0.4" : `${OPEN_METRICS}; version=1.0.0`;
-  return new Response(isClassic ? text : `${text}# EOF\n`, {
-    headers: { "Content-Type": `${type}; charset=utf-8` },
+/** Responds with metrics. */
+export function respondMetrics(metrics: readonly Metric[]): Response {
+  return new Response(metrics.map(textOf).join(""), {
+    headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" },
   });
 }
 
-function textOf(metric: Metric, isClassic: boolean): string {
-  const { type, name, help } = metric;
-  // The classic format comments on a counter by its whole name.
-  const whole = isClassic && type === "counter" ? `${name}_total` : name;
-  const lines = [`# HELP ${whole} ${help}`, `# TYPE ${whole} ${type}`];
-  for (const [suffix, labels, value] of metric.samples()) {
-    // JSON escapes what OpenMetrics does.
+function textOf({ type, name, help, samples }: Metric): string {
+  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+  for (const [suffix, labels, value] of samples()) {
+    // JSON escapes what this format does.
     const pairs = Object.entries(labels).map(([label, text]) => `${label}=${JSON.stringify(text)}`);
     lines.push(`${name}${suffix}${pairs.length > 0 ? `{${pairs}}` : ""} ${value}`);
   }
   return `${lines.join("\n")}\n`;
-}
-
-/** Bounds are floats: `1.0`. */
-function boundText(bound: number): string {
-  if (bound === Number.POSITIVE_INFINITY) return "+Inf";
-  return Number.isInteger(bound) ? bound.toFixed(1) : String(bound);
 }

@@ -79,8 +79,7 @@ export function openListener(
       maxRequestBodySize: MAX_BODY_BYTES,
       routes: {
         "/healthz": () => health(200, "ok"),
-        "/readyz": () =>
-          isStopping ? health(503, "stopping") : health(200, app.readiness?.() ?? "ready"),
+        "/readyz": () => (isStopping ? health(503, "stopping") : health(200, "ready")),
       },
       fetch: answer,
       error: unforeseen,

@@ -4,8 +4,9 @@ import { tryParseIp } from "../addr/ip.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { ALL_LOCATIONS, type ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
-import type { Answered } from "../http/access-log.ts";
-import { isCrossSite } from "../http/client-address.ts";
+import { CLIENT_GONE } from "../http/access-log.ts";
+import { isFromOtherSite } from "../http/client-address.ts";
+import type { RequestInfo } from "../http/request.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Locations } from "../locations/locations.ts";
 import type { Networks } from "../networks/networks.ts";
@@ -13,7 +14,7 @@ import { tryRead } from "../platform/regular-file.ts";
 import type { Services } from "../tools/services.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { Shared } from "../valkey/shared.ts";
-import { type App, readinessOf } from "./app.ts";
+import type { App } from "./app.ts";
 import { probeResponse } from "./blackbox.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
@@ -73,9 +74,9 @@ export function createMetrics() {
     dueMs = nowMs + LAG_INTERVAL_MS;
   }, LAG_INTERVAL_MS).unref();
   return {
-    answered({ route, status, code, ms }: Answered): void {
+    answered({ route, code }: RequestInfo, status: number, ms: number): void {
       requests.observe(ms / 1000, { route: route ?? "", status: String(status) });
-      if (code !== undefined) errors[code] += 1;
+      if (code !== undefined && status !== CLIENT_GONE) errors[code] += 1;
     },
     /** The client, with its questions counted. */
     countQueries: (resolver: ResolverName, client: DnsClient): DnsClient => ({
@@ -104,12 +105,11 @@ export function createMetrics() {
         ...locationMetrics(sources),
       ];
       return {
-        readiness: () => readinessOf(sources),
         fetch: (request, { allowSeconds }) => {
           const refusal = refusalOf(request);
           if (refusal) return new Response(`${refusal}\n`, { status: 403 });
           const { pathname } = new URL(request.url);
-          if (pathname === "/metrics") return respondMetrics(metrics, request);
+          if (pathname === "/metrics") return respondMetrics(metrics);
           if (pathname === "/probe") return probeResponse(request, allowSeconds, sources);
           return new Response("See /metrics and /probe.\n", { status: 404 });
         },
@@ -123,7 +123,7 @@ export function createMetrics() {
  * network shows may not, also under a name of its own that leads here (DNS rebinding).
  */
 function refusalOf({ url, headers }: Request): string | null {
-  if (headers.has("origin") || isCrossSite(headers)) {
+  if (headers.has("origin") || isFromOtherSite(headers)) {
     return "Metrics are not for web pages of others; open this address yourself, or ask without a browser.";
   }
   const name = URL.parse(url)?.hostname.replace(/\.$/, "") ?? "";

@@ -18,8 +18,6 @@ export interface OtherLocations {
   json(): string;
   /** Those that can measure now, by what `from` calls several: a tag that is not a name too, or the word for all. */
   byWord(): ReadonlyMap<string, readonly string[]>;
-  /** Resolves when all of them have announced themselves, some seconds after the connection was opened. */
-  complete(): Promise<void>;
   /**
    * Asks a location, and returns its document.
    *

@@ -17,6 +17,7 @@ export type LogFields = Readonly<Record<string, string | number | boolean | null
 export interface Log {
   /** True if lines of this level are written. */
   writes(level: LogLevel): boolean;
+  debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
@@ -68,7 +69,7 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
       write(`${priority}${lineOf(time, own, message, fields)}\n`);
     };
   };
-  return { writes, info: at("info"), warn: at("warn"), error: at("error") };
+  return { writes, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** How long a line waits for others, so that many lines share one write. */

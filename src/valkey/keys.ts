@@ -10,10 +10,7 @@ import { type RunScript, script } from "./connection.ts";
 export const MAX_AGE_MS = 86_400_000;
 
 /** Keys in Valkey, with those that were revoked; each takes some 300 bytes there and in memory. */
-const MAX_KEYS = 500_000;
-
-/** Keys that are read or written at once, which takes some milliseconds. */
-const AT_ONCE = 500;
+const MAX_KEYS = 10_000;
 
 /** The name of the keys, a hash of records by SHA-256, and that of their version, which each change replaces. */
 type Names = readonly [keys: string, version: string];
@@ -21,15 +18,11 @@ type Names = readonly [keys: string, version: string];
 /** The version of keys that were never changed. */
 const NO_VERSION = "";
 
-/** The version, where to go on, and some keys: texts, each after its SHA-256. */
-const PAGE = script(
+/** The version, and the keys as texts. */
+const READ = script(
   `if redis.call('HLEN', KEYS[1]) > ${MAX_KEYS} then return redis.error_reply('TOOLONG the keys') end
-local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ${AT_ONCE})
-return {redis.call('GET', KEYS[2]) or '${NO_VERSION}', page[1], page[2]}`,
-  () => {
-    const texts = z.array(z.string().max(1024)).max(20_000);
-    return z.tuple([z.string().max(64), z.string().max(20), texts]);
-  },
+return {redis.call('GET', KEYS[2]) or '${NO_VERSION}', redis.call('HVALS', KEYS[1])}`,
+  () => z.tuple([z.string().max(64), z.array(z.string().max(1024)).max(MAX_KEYS)]),
 );
 
 /** Writes records, and removes those without a text, unless someone has changed keys since a version. */
@@ -50,18 +43,9 @@ return 1`,
  * @throws ValkeyError; KeyFileError if they cannot be parsed
  */
 export async function readSharedKeys(run: RunScript, names: Names) {
-  const keys = new Map<string, KeyRecord>();
-  let first: string | undefined;
-  let cursor = "0";
-  do {
-    const [version, next, texts] = await run(PAGE, names, [cursor]);
-    first ??= version;
-    const records = texts.filter((_, index) => index % 2 === 1);
-    for (const key of parseRecords(records, `${names[0]} in Valkey`)) keys.set(key.sha256, key);
-    cursor = next;
-  } while (cursor !== "0");
-  const sorted = [...keys.values()].sort((a, b) => (a.created < b.created ? -1 : 1));
-  return { version: first ?? NO_VERSION, keys: sorted };
+  const [version, texts] = await run(READ, names, []);
+  const keys = parseRecords(texts, `${names[0]} in Valkey`);
+  return { version, keys: keys.toSorted((a, b) => (a.created < b.created ? -1 : 1)) };
 }
 
 /**
@@ -82,15 +66,8 @@ async function writeSharedKeys(
     if (!texts.has(key.sha256)) texts.set(key.sha256, "");
     else if (texts.get(key.sha256) === JSON.stringify(key)) texts.delete(key.sha256);
   }
-  const changes = [...texts];
-  let version = since;
-  for (let index = 0; index < changes.length; index += AT_ONCE) {
-    const next = crypto.randomUUID();
-    const args = [version, next, ...changes.slice(index, index + AT_ONCE).flat()];
-    if ((await run(WRITE, names, args)) === 0) return false;
-    version = next;
-  }
-  return true;
+  const args = [since, crypto.randomUUID(), ...[...texts].flat()];
+  return texts.size === 0 || (await run(WRITE, names, args)) === 1;
 }
 
 /**

@@ -13,26 +13,14 @@ import source from "./take.lua" with { type: "text" };
 import type { Valkey } from "./valkey.ts";
 
 /** Takes tokens from a client's buckets. */
-const TAKE = script(source, () => z.custom<readonly number[]>(isAnswer));
+const TAKE = script(source, () => z.array(z.int().min(0).max(0xffff_ffff)).refine(isAnswer));
 
-/**
- * True for 0 or 1, the time, and two numbers for each bucket, whose window has not ended. Not a schema of
- * numbers, which would take 3 µs of each call.
- */
-function isAnswer(reply: unknown): boolean {
-  if (!Array.isArray(reply) || reply.length < 4 || reply.length % 2 !== 0) return false;
-  const [allowed, now] = reply;
-  const isEnd = (end: number) => now < end && end <= now + WINDOW_SECONDS;
-  return (
-    allowed <= 1 &&
-    reply.every(
-      (each, index) =>
-        Number.isInteger(each) &&
-        each >= 0 &&
-        each <= 0xffff_ffff &&
-        (index < 2 || index % 2 === 0 || isEnd(each)),
-    )
-  );
+/** True for 0 or 1, the time, and two numbers for each bucket, whose window has not ended. */
+function isAnswer([allowed = 2, now = 0, ...buckets]: readonly number[]): boolean {
+  const isPossible = (each: number, index: number) =>
+    index % 2 === 0 || (now < each && each <= now + WINDOW_SECONDS);
+  const arePairs = buckets.length >= 2 && buckets.length % 2 === 0;
+  return allowed <= 1 && arePairs && buckets.every(isPossible);
 }
 
 /**

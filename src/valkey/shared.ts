@@ -31,10 +31,6 @@ export async function openShared(
     keyring,
     keys,
     rateLimiter,
-    readiness: () =>
-      valkey.isUp
-        ? "ready"
-        : "ready, without Valkey: this instance allows its part of what is left",
     start: () => valkey.start(keys.follow),
     stop: valkey.close,
   };

@@ -27,9 +27,6 @@ const ASSUMED_INSTANCES = 20;
 /** Instances that are believed, so that no count makes limits vanish. */
 const MAX_INSTANCES = 100_000;
 
-/** Beats in a row that must count fewer instances: one that is there says so in this time. */
-const FEWER_BEATS = GONE_MS / BEAT_MS;
-
 const BEAT = script(beatSource, () => {
   const count = z.int().min(1).max(MAX_INSTANCES);
   return z.tuple([z.int().min(0), count, z.string().max(64)]);
@@ -60,7 +57,6 @@ export function createValkey(
   let problem: string | null | undefined;
   let stopBeats: (() => void) | null = null;
   let instances: number | null = null;
-  let beatsWithFewer = 0;
   let aheadMs = Date.now() - clock.nowMs();
 
   /** Makes Valkey down because of the error of a call; an error that is an answer leaves the connection open. */
@@ -84,9 +80,7 @@ export function createValkey(
       [id, GONE_MS],
     );
     aheadMs = nowMs - clock.nowMs();
-    const isFewer = counted < (instances ?? 0) && beatsWithFewer < FEWER_BEATS;
-    beatsWithFewer = isFewer ? beatsWithFewer + 1 : 0;
-    if (!isFewer) instances = counted;
+    instances = counted;
     return version;
   };
   /** @param reason why it is down, null if it is up */
@@ -94,7 +88,6 @@ export function createValkey(
     if (stopBeats === null) return;
     const before = problem;
     problem = reason;
-    if (reason !== null) beatsWithFewer = 0;
     if (before !== undefined && stateOf(before) === stateOf(reason)) return;
     if (reason === null) {
       log.info("Valkey answers; all instances count together", { instances });

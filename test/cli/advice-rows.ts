@@ -47,13 +47,6 @@ export const ADVICE_ROWS: readonly AdviceRow[] = [
     does: `sed -Ei "s/^SIXSCOPE?_RATE_KEYS?=/SIXSCOPE_RATE_KEY=/" ${ENV}; ${RESTART}`,
   },
   {
-    name: "a name that begins almost as ours",
-    make: set("SIXSCOP_RATE_KEY=5000"),
-    finds: "^problem .*line 5 of .*SIXSCOP_RATE_KEY.*did you mean SIXSCOPE_RATE_KEY[?]",
-    advises: "correct it in /etc/sixscope/sixscope.env",
-    does: `sed -Ei "s/^SIXSCOPE?_RATE_KEYS?=/SIXSCOPE_RATE_KEY=/" ${ENV}; ${RESTART}`,
-  },
-  {
     name: "export in front of a setting",
     isQuick: true,
     make: set("export SIXSCOPE_RATE_KEY=5000"),

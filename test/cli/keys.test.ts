@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hashApiKey } from "../../src/keys/api-key.ts";
-import { readKeyFile, writeKeyFile } from "../../src/keys/key-file.ts";
+import { isActive, readKeyFile, writeKeyFile } from "../../src/keys/key-file.ts";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
@@ -387,14 +387,13 @@ describe("while a service runs", () => {
     expect(statSync(`${file}.status`).mode & 0o777).toBe(0o600);
   });
 
-  test("a file with fewer keys is a warning with their names", async () => {
+  test("a file with fewer keys is used, and the log says how many are valid", async () => {
     await keys("add", "other");
     await using service = await startService({ SIXSCOPE_KEYS_FILE: file });
-    writeKeyFile(
-      file,
-      readKeyFile(file).filter(({ name }) => name !== "other"),
-    );
-    await service.says("keys are no longer in the keys file");
-    expect(service.stderr()).toMatch(/level=warning .*are rejected.* names=other$/m);
+    const others = readKeyFile(file).filter(({ name }) => name !== "other");
+    writeKeyFile(file, others);
+    const active = others.filter((key) => isActive(key, Date.now())).length;
+    await service.says('msg="keys file read again"');
+    expect(service.stderr()).toMatch(new RegExp(`keys file read again.* active=${active}$`, "m"));
   });
 });

@@ -108,7 +108,7 @@ describe("start", () => {
       expect(stderr).toContain(`cannot listen on ${address}`);
     }
     const twice = { ...NO_KEYS, SIXSCOPE_LISTEN: "127.0.0.1:9601,127.0.0.1:9601" };
-    expect((await sixscope([], twice)).status).toBe(2);
+    expect((await sixscope([], twice)).status).toBe(1);
     expect(statSync(socket).mode & 0o777).toBe(0o660);
     rmSync(folder, { recursive: true });
   });

@@ -68,30 +68,18 @@ test.each<[string, string | null, Record<string, string>, boolean]>([
   expect(caller(peer, headers, true).needsKey).toBe(expected);
 });
 
-// biome-ignore format: a table
-test.each<[string, string, Record<string, string>, boolean, boolean]>([
-  ["a program", "https://six.example", {}, false, false],
-  ["a user who opens the address", "https://six.example", { "Sec-Fetch-Site": "none" }, false, false],
-  ["a page of the service", "https://six.example", { "Sec-Fetch-Site": "same-origin" }, false, false],
-  ["its origin", "https://six.example", { Origin: "https://six.example" }, false, false],
-  ["its origin with a port", "http://six.example:8080", { Origin: "http://six.example:8080" }, false, false],
-  ["another site", "https://six.example", { "Sec-Fetch-Site": "cross-site" }, false, true],
-  ["a neighbour", "https://six.example", { "Sec-Fetch-Site": "same-site" }, false, true],
-  ["a word that no browser says", "https://six.example", { "Sec-Fetch-Site": "" }, false, true],
-  ["another origin", "https://six.example", { Origin: "https://evil.example" }, false, true],
-  ["another port", "https://six.example", { Origin: "https://six.example:8443" }, false, true],
-  ["another scheme", "https://six.example", { Origin: "http://six.example" }, false, true],
-  ["a page without an origin", "https://six.example", { Origin: "null" }, false, true],
-  ["an origin that is none", "https://six.example", { Origin: "six.example" }, false, true],
-  ["another origin that claims to be the same", "https://six.example", { Origin: "https://evil.example", "Sec-Fetch-Site": "same-origin" }, false, true],
-  ["behind a trusted proxy, its origin", "http://10.0.0.9", { Origin: "https://six.example", "X-Forwarded-Host": "six.example", "X-Forwarded-Proto": "https" }, true, false],
-  ["behind a chain of them", "http://10.0.0.9", { Origin: "https://six.example", "X-Forwarded-Host": "six.example, inner", "X-Forwarded-Proto": "https, http" }, true, false],
-  ["behind one that keeps Host", "http://six.example", { Origin: "https://six.example", "X-Forwarded-Proto": "https" }, true, false],
-  ["behind a trusted proxy, another origin", "http://10.0.0.9", { Origin: "https://evil.example", "X-Forwarded-Host": "six.example", "X-Forwarded-Proto": "https" }, true, true],
-  ["a peer that is not trusted and claims to be a proxy", "http://10.0.0.9", { Origin: "https://evil.example", "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https" }, false, true],
-])("whether another site sent the request: %s", (_, url, headers, viaTrustedProxy, expected) => {
-  const request = { url: `${url}/api/v1/ping/::1`, headers: new Headers(headers) };
-  expect(isFromOtherSite(request, { viaTrustedProxy })).toBe(expected);
+test.each<[string, Record<string, string>, boolean]>([
+  ["a program", {}, false],
+  ["a user who opens the address", { "Sec-Fetch-Site": "none" }, false],
+  ["a page of the service", { "Sec-Fetch-Site": "same-origin" }, false],
+  ["another site", { "Sec-Fetch-Site": "cross-site" }, true],
+  ["a neighbour", { "Sec-Fetch-Site": "same-site" }, true],
+  ["a word that no browser says", { "Sec-Fetch-Site": "" }, true],
+  // Over plain HTTP a browser sends no Sec-Fetch-Site, and Origin to other origins alone.
+  ["another origin", { Origin: "http://evil.example" }, true],
+  ["a page without an origin", { Origin: "null" }, true],
+])("whether another site sent the request: %s", (_, headers, expected) => {
+  expect(isFromOtherSite(new Headers(headers))).toBe(expected);
 });
 
 describe("the HTTPS rule", () => {

@@ -1,15 +1,6 @@
 /** How the page and its files are served: who gets them, with what headers, and at whose cost. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Hono } from "hono";
-import type { ApiError } from "../../src/api/errors.ts";
-import { parseConfig } from "../../src/config/settings.ts";
-import type { Connection } from "../../src/http/client-address.ts";
-import { createMiddleware, type Env } from "../../src/http/middleware.ts";
-import { prefers } from "../../src/http/request.ts";
-import { respond, respondError } from "../../src/http/respond.ts";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { bundlePage } from "../../src/page/bundle.ts";
-import { errorPage } from "../../src/page/error-page.ts";
-import { createLog } from "../../src/util/log.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { type Service, startService } from "../lab/service.ts";
 
@@ -120,46 +111,8 @@ labTest("views cost nothing of the API's limit, are bounded, and are in the log"
   for (let request = 0; request < 310; request++) statuses.add((await view()).status);
   expect([...statuses].sort()).toEqual([200, 429]);
   const refused = await view();
-  expect(refused.headers.get("content-type")).toStartWith("text/html");
   expect(await refused.text()).toContain("is used up; try again in");
   expect(await left()).toBe(before - 2);
-});
-
-describe("a browser without HTTPS", () => {
-  const config = parseConfig({});
-  const log = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
-  const admit = createMiddleware({ config, keyring: { find: () => null }, log });
-  const peer: Connection = { peer: "192.0.2.1", encrypted: false };
-  const ask = async (accept: string, host = "tools.example") => {
-    const app = new Hono<Env>();
-    app.onError((error, { var: { info } }) => {
-      const page = info.isPage ? errorPage(error as ApiError, info.request.url) : null;
-      return respondError(info, error as ApiError, page);
-    });
-    const isPage = (sent: string | null) => prefers(sent, "text/html", "text/plain");
-    app.all("/", async (context) => {
-      await admit({ patterns: ["/"], isPage }, context);
-      return respond(context.get("info"), null);
-    });
-    const request = new Request(`http://${host}/?a=<b>`, { headers: { Accept: accept } });
-    return await app.fetch(request, { connection: peer, draining: false, allowSeconds: () => {} });
-  };
-
-  test("reads why, and where to go", async () => {
-    const response = await ask(BROWSER);
-    const html = await response.text();
-    expect(response.status).toBe(400);
-    expect(response.headers.get("content-type")).toBe("text/html;charset=utf-8");
-    expect(html).toContain("This service requires HTTPS; repeat the request with https://");
-    expect(html).toContain('href="https://tools.example/?a=%3Cb%3E"');
-    const style = /<style>(.*)<\/style>/s.exec(html)?.[1] ?? "";
-    const hash = Bun.SHA256.hash(style, "base64");
-    expect(response.headers.get("content-security-policy")).toContain(`'sha256-${hash}'`);
-  });
-
-  test("is told apart from a program", async () => {
-    expect((await ask("*/*")).headers.get("content-type")).toBe("application/json");
-  });
 });
 
 test("all of the page is small, and the same each time", async () => {

@@ -290,50 +290,6 @@ describe("values in Valkey that sixscope did not write", () => {
   });
 });
 
-test("instances that Valkey has forgotten count until they had the time to say that they are there", async () => {
-  const clock = new FakeClock();
-  const replies: (readonly [number, number, string] | null)[] = [];
-  const counts = (...instances: number[]) =>
-    replies.push(...instances.map((count) => [0, count, ""] as const));
-  const client: Client = {
-    send: (async () => {
-      const reply = replies.shift();
-      if (reply) return reply;
-      throw new Error("Connection closed");
-    }) as Client["send"],
-    close() {},
-  };
-  const connect = () => createConnection("", clock, client);
-  const valkey = createValkey({ url: "valkey://[::1]", prefix: "" }, LOG, clock, connect);
-  const beats = async (count: number) => {
-    for (let beat = 0; beat < count; beat++) {
-      clock.fire();
-      for (let turn = 0; turn < 50; turn++) await Promise.resolve();
-    }
-    return valkey.instances;
-  };
-  counts(3, 3);
-  await valkey.start(async () => {});
-  expect(valkey.instances).toBe(3);
-
-  // It fails, comes back without its data, and fails again before the others have said a word.
-  expect(await beats(1)).toBe(3);
-  counts(1, 1);
-  expect(await beats(1)).toBe(3);
-  expect(valkey.isUp).toBe(true);
-  expect(await beats(1)).toBe(3);
-  expect(valkey.isUp).toBe(false);
-
-  // More are believed at once, and fewer if the count stays so.
-  counts(1, 1, 4);
-  expect(await beats(2)).toBe(4);
-  counts(...Array(10).fill(2));
-  expect(await beats(10)).toBe(4);
-  counts(2);
-  expect(await beats(1)).toBe(2);
-  valkey.close();
-});
-
 /** Waits until what is due without time passing is done. */
 const settle = async () => {
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();

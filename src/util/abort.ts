@@ -1,0 +1,8 @@
+/** A controller that a signal aborts too. Not `AbortSignal.any`, because Bun keeps all that it joins for ever. */
+export function abortedBy(signal: AbortSignal): AbortController {
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  return controller;
+}
