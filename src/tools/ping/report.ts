@@ -1,7 +1,7 @@
 import { formatPercent, plural } from "../../util/text.ts";
 import { errorText, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
 import type { LostSample, PingResult, Sample } from "./result.ts";
-import { pingStatistics, pingTotals, pingVerdict } from "./verdict.ts";
+import { describePing } from "./verdict.ts";
 
 /** A ping as far as it is known. */
 export interface PingDocument extends Pick<PingResult, "target" | "results" | "stats"> {
@@ -14,12 +14,9 @@ export const pingReport: Reporter<PingDocument, Sample> = {
   progress: { noun: "request", wanted: "count", of: ({ seq }) => seq },
   draft(target, parts) {
     const samples = latest(parts, ({ seq }) => seq);
-    const results = samples.flatMap((sample) => ("reason" in sample ? [] : [sample]));
-    const lost = samples.flatMap((sample) => ("reason" in sample ? [sample] : []));
-    const verdict = samples.length > 0 && { verdict: pingVerdict(results.length, lost) };
-    const details = { lost, late: pingTotals(lost).late, duplicates: 0, ...verdict };
-    const times = results.map(({ rtt }) => rtt);
-    return { target, results, stats: pingStatistics(samples, times), details };
+    const { results, stats, lost, late, verdict } = describePing(samples);
+    const details = { lost, late, duplicates: 0, ...(samples.length > 0 && { verdict }) };
+    return { target, results, stats, details };
   },
   report(document) {
     const { stats, details } = document;
