@@ -223,9 +223,6 @@ function shownBy(label: Label, path: Path | undefined): readonly (string | null)
 /** More next hops than this need more labels than a search has. */
 const MAX_NEXT_HOPS = 64;
 
-/** The results of `labelsToRuleOut`, because it is asked for every node after each trace. */
-const knownLabels: number[] = [];
-
 /**
  * How many flow labels through a node rule out that it has `nextHops`, if they have shown fewer: if it has them,
  * equally likely, all are seen in 95 % of cases. The stopping rule of the multipath detection
@@ -237,9 +234,7 @@ export function labelsToRuleOut(nextHops: number): number {
   /** By the number of next hops, how likely it is that exactly this many have been seen. */
   let chances = [1, ...Array<number>(nextHops).fill(0)];
   for (let labels = 0; ; labels++) {
-    const known = knownLabels[nextHops];
-    if (known !== undefined) return known;
-    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) knownLabels[nextHops] = labels;
+    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) return labels;
     chances = chances.map((chance, seen) => {
       const before = chances[seen - 1] ?? 0;
       return (chance * seen + before * (nextHops - seen + 1)) / nextHops;
