@@ -1,13 +1,12 @@
 import { formatPercent, plural } from "../../util/text.ts";
-import { errorText, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
+import { type Draft, errorText, latest, type Reporter, type Row, runReport } from "../report.ts";
 import type { LostSample, PingResult, Sample } from "./result.ts";
 import { describePing } from "./verdict.ts";
 
 /** A ping as far as it is known. */
-export interface PingDocument extends Pick<PingResult, "target" | "results" | "stats"> {
-  readonly ip?: string;
-  readonly details: Partial<PingResult["details"]> & Pick<PingResult["details"], "lost">;
-}
+export type PingDocument = Draft<PingResult, "target" | "results" | "stats"> & {
+  readonly details: Pick<PingResult["details"], "lost">;
+};
 
 /** The samples of a ping in order, the statistics of their times, and what was lost. */
 export const pingReport: Reporter<PingDocument, Sample> = {
@@ -40,12 +39,12 @@ export const pingReport: Reporter<PingDocument, Sample> = {
   },
 };
 
-const COLUMNS: Table["columns"] = [
+const COLUMNS = [
   { name: "seq", kind: "position" },
   { name: "time", kind: "time" },
   { name: "hop limit", kind: "count" },
   { name: "", kind: "text", isToned: true },
-];
+] as const;
 
 /** All samples of a ping in order. */
 export function samplesOf({
