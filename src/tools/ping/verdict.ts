@@ -1,6 +1,6 @@
 import { round } from "../../util/numbers.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
-import { type Fate, ledgerOf, totalsOf } from "../ledger.ts";
+import { type Fate, ledgerOf, lostOf, totalsOf } from "../ledger.ts";
 import type { LostSample, PingSample, Sample } from "./result.ts";
 
 function fateOf(sample: Sample): Fate {
@@ -24,7 +24,7 @@ export function describePing(samples: readonly Sample[]) {
   const stats = {
     transmitted: sent,
     received,
-    loss: round((loss ?? 0) * 100, 2),
+    loss: loss ?? 0,
     min: orNull(Math.min(...times)),
     avg: orNull(times.reduce((sum, ms) => sum + ms, 0) / times.length),
     max: orNull(Math.max(...times)),
@@ -35,7 +35,8 @@ export function describePing(samples: readonly Sample[]) {
 /** The conclusion of a ping, from the number of replies and the requests without one. */
 export function pingVerdict(received: number, lost: readonly LostSample[]) {
   const totals = pingTotals(lost);
-  const { unknown, late, lost: missing } = totals;
+  const { unknown, late } = totals;
+  const missing = lostOf(totals);
   const sent = received + totals.sent;
   const unsent = lost.filter((sample) => "errno" in sample);
   const errors = lost.filter((sample) => "from" in sample);
