@@ -77,17 +77,14 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
-    let proceed = () => {};
-    let isSent = false;
+    const { promise: sent, resolve: leave } = Promise.withResolvers<void>();
     const answered = ask(seq, (from) => {
       source = from;
       lastSentMs = clock.nowMs();
-      isSent = true;
-      proceed();
+      leave();
     });
     pending.push(answered);
-    // Nearly always it leaves at once.
-    if (!isSent) await Promise.race([new Promise<void>((sent) => (proceed = sent)), answered]);
+    await Promise.race([sent, answered]);
     const nowMs = clock.nowMs();
     dueMs = (nowMs <= dueMs + TIMER_MS ? dueMs : nowMs) + intervalMs;
     if (seq < count && dueMs > nowMs) await pause(clock, dueMs - nowMs, signal);
