@@ -1,5 +1,5 @@
 import type { Prober } from "../../icmp/prober/prober.ts";
-import { ENOUGH, type NoResult, UNBOUNDED } from "../engine.ts";
+import { ENOUGH, UNBOUNDED } from "../engine.ts";
 import { type Traced, type TraceOptions, type TraceRequest, traceroute } from "./engine.ts";
 import { addressesOf, labelsToRuleOut, type Path, PathFindings } from "./path-graph.ts";
 import { hopsTo, planSteps, type Step } from "./path-plan.ts";
@@ -47,8 +47,8 @@ export async function tracePaths(
   const found = new PathFindings();
   let { sent } = first;
   let labelsLeft = request.paths * LABELS_PER_PATH - 1;
-  /** Why traces had no result; one of them ends the search. */
-  const failures: NoResult[] = [];
+  /** True if a trace had no result, which ends the search. */
+  let hasFailed = false;
   /** The last call of `onPath` for each path, by its label. */
   const told = new Map<number, string>();
   const tell = (path: Path) => {
@@ -68,15 +68,17 @@ export async function tracePaths(
     const flowLabel = label?.flowLabel ?? prober.randomLabel();
     const wanted = { flowLabel, hops, maxHops: Math.max(...hops) };
     const outcome = await traceroute(prober, { ...request, ...wanted }, { signal: stop });
-    if (outcome.kind === "done") sent += outcome.sent;
-    if (outcome.kind !== "done") failures.push(outcome);
+    if (outcome.kind !== "done") {
+      hasFailed = true;
+      return;
+    }
+    sent += outcome.sent;
     // Another program leaves us no label but 0.
-    else if (outcome.flowLabel !== flowLabel) labelsLeft = 0;
+    if (outcome.flowLabel !== flowLabel) labelsLeft = 0;
     else if (isAdmitted(outcome)) budget.work(() => found.add(outcome, hops, isWhole));
   };
 
-  const isOver = () =>
-    stop.aborted || failures.length > 0 || clock.nowMs() > endMs || sent >= MAX_SENT;
+  const isOver = () => stop.aborted || hasFailed || clock.nowMs() > endMs || sent >= MAX_SENT;
 
   // Counted, and kept in any case: there is nothing else to show.
   isAdmitted(first);
