@@ -8,8 +8,6 @@ import { type Clock, pause, systemClock } from "../util/clock.ts";
 
 /** How long after a trace's last answer names are waited for, in milliseconds: recursion on a cold cache takes so long. */
 export const NAMES_MS = 1500;
-/** The same for a resolver that has not answered anything since the first hop did. */
-export const SILENT_RESOLVER_MS = 250;
 /** Names of hops asked for at once, over all traces, half of them for one client: a part of what a resolver's client allows, so that `/dns` goes on. */
 const MAX_QUESTIONS = 128;
 
@@ -42,13 +40,6 @@ export function hopNames(
   const pending: Promise<void>[] = [];
   const late = new Set<string>();
   let answeredMs = clock.nowMs();
-  let isAlive = false;
-  /** Asks for what every resolver knows, because names of hops can be slow. */
-  const check = async () => {
-    // A fault shows in the other questions.
-    const outcome = await dnsClient.query(".", "NS", { signal: stop, client }).catch(() => null);
-    isAlive = !["timeout", "unreachable", "aborted"].includes(outcome?.kind ?? "timeout");
-  };
   const find = async (ip: string, address: Ipv6Address) => {
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     stop.addEventListener("abort", () => finish());
@@ -73,21 +64,17 @@ export function hopNames(
       if (names.size === MAX_NAMES || names.has(ip)) return;
       const address = tryParseIpv6(ip) as Ipv6Address;
       if (!isPrivate && notGlobal(address) !== null) return;
-      if (pending.length === 0) void check();
       names.set(ip, null);
       late.add(ip);
       pending.push(find(ip, address));
     },
     /**
-     * The names `NAMES_MS` after the last hop answered, or as soon as each is known, or the resolver seems to be
-     * dead. Gives up the others, which are `LATE` from then on.
+     * The names `NAMES_MS` after the last hop answered, or as soon as each is known. Gives up the others, which are
+     * `LATE` from then on.
      */
     async known(): Promise<ReadonlyMap<string, string | null>> {
-      const done = Promise.all(pending);
-      const until = (ms: number) =>
-        Promise.race([done, pause(clock, Math.max(0, answeredMs + ms - clock.nowMs()), stop)]);
-      await until(SILENT_RESOLVER_MS);
-      if (isAlive) await until(NAMES_MS);
+      const waitMs = Math.max(0, answeredMs + NAMES_MS - clock.nowMs());
+      await Promise.race([Promise.all(pending), pause(clock, waitMs, stop)]);
       end.abort();
       for (const ip of late) names.set(ip, LATE);
       return names;

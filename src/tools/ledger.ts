@@ -27,21 +27,16 @@ export function ledgerOf(fates: readonly Fate[] = []): Ledger {
 }
 
 /**
- * The sums of a ledger. A probe that was not sent is not lost, and of what is `unknown` nothing is said: the
- * share that was lost is one of the `known` probes, from 0 to 1, or null without any.
+ * The sums of a ledger, as documents show them. A probe that was not sent is not lost, and of what is `unknown`
+ * nothing is said: `loss` is in percent of the others, or null without any.
  */
 export function totalsOf({ reply, hop, error, late, silent, unknown }: Readonly<Ledger>) {
   const received = reply + hop;
   const lost = error + late + silent;
-  const known = received + lost;
-  return {
-    sent: known + unknown,
-    received,
-    lost,
-    known,
-    loss: known === 0 ? null : lost / known,
-    late,
-    errors: error,
-    unknown,
-  };
+  const loss = received + lost === 0 ? null : percent(lost / (received + lost));
+  return { sent: received + lost + unknown, received, late, errors: error, unknown, loss };
 }
+
+/** How many of the probes were lost. */
+export const lostOf = ({ sent, received, unknown }: ReturnType<typeof totalsOf>) =>
+  sent - unknown - received;

@@ -83,6 +83,12 @@ export interface Report {
   readonly isAnswered: boolean;
 }
 
+/** The document of a run as far as it is known; `Known` are the fields that it has from the beginning. */
+export type Draft<Result extends { details: object }, Known extends keyof Result> = Partial<
+  Omit<Result, "details">
+> &
+  Pick<Result, Known> & { readonly details: Partial<Result["details"]> };
+
 /** How a tool's document becomes a report. */
 export interface Reporter<Document = never, Part = never> {
   /**

@@ -8,7 +8,7 @@ import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
 import type { PingOptions } from "../../src/tools/ping/engine.ts";
 import type { Sample } from "../../src/tools/ping/result.ts";
-import { pingStatistics } from "../../src/tools/ping/verdict.ts";
+import { describePing } from "../../src/tools/ping/verdict.ts";
 import type { Endpoint, Services } from "../../src/tools/services.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
 import type { TraceOptions } from "../../src/tools/trace/engine.ts";
@@ -64,9 +64,7 @@ test("a ping reports each sample as it is in the result", async () => {
     ping: async ({ count }: { count: number }, { onSample }: PingOptions) => {
       counts.push(count);
       for (const sample of [lost, answered]) onSample?.(sample);
-      const stats = pingStatistics([lost, answered], [1.23456]);
-      const done = { kind: "done", source: SOURCE, stats, duplicates: 0 };
-      return { ...done, results: [answered], lost: [lost] };
+      return { kind: "done", source: SOURCE, duplicates: 0, ...describePing([lost, answered]) };
     },
   };
   const { result, events } = await call(ping, { count: "2" }, engine);

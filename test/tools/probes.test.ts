@@ -13,7 +13,7 @@ import { mtu } from "../../src/tools/mtu/endpoint.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
 import type { PingOutcome } from "../../src/tools/ping/engine.ts";
 import type { LostSample, PingSample } from "../../src/tools/ping/result.ts";
-import { pingStatistics } from "../../src/tools/ping/verdict.ts";
+import { describePing } from "../../src/tools/ping/verdict.ts";
 import type { Endpoint, Services } from "../../src/tools/services.ts";
 import { traceroute } from "../../src/tools/trace/endpoint.ts";
 import type {
@@ -95,12 +95,8 @@ function pinged(
   lost: readonly LostSample[],
   duplicates = 0,
 ): PingOutcome {
-  const stats = pingStatistics(
-    [...results, ...lost],
-    results.map(({ rtt }) => rtt),
-  );
-  const samples = { results: [...results], lost: [...lost], stats, duplicates };
-  return { kind: "done", source: SOURCE, state: undefined, ...samples };
+  const samples = describePing([...results, ...lost]);
+  return { kind: "done", source: SOURCE, state: undefined, duplicates, ...samples };
 }
 
 const REPLIES: readonly PingSample[] = [

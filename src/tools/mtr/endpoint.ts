@@ -94,9 +94,7 @@ export const mtr = endpoint({
 
 /** The row of a hop before the first round: the answers to the trace do not count. */
 function unasked({ hop, ip, details: { zone } = {} }: TraceHop): MtrHop {
-  const row = new Row().describe(hop, "unclear");
-  const addresses = ip ? [{ ip, hostname: null, received: 0, share: 0 }] : [];
-  return { ...row, ip, addresses, ...(zone && { details: { zone } }) };
+  return { ...new Row().describe(hop, "unclear"), ip, ...(zone && { details: { zone } }) };
 }
 
 function withNames(
@@ -114,9 +112,8 @@ function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
   return (round: number, rows: readonly MtrHop[], verdict?: MtrRound["verdict"]) => {
     const hops = rows.flatMap((row) => {
       const before = told.get(row.hop);
-      const known = round === 0 ? { ...row, addresses: [] } : row;
-      told.set(row.hop, known);
-      const addresses = known.addresses.filter(
+      told.set(row.hop, row);
+      const addresses = row.addresses.filter(
         ({ share: _, ...address }) =>
           !before?.addresses.some(({ share, ...other }) => Bun.deepEquals(other, address)),
       );

@@ -1,29 +1,26 @@
 import { listText, plural } from "../../util/text.ts";
-import { type Column, hopNotes, hopsText, type Reporter, type Row, runReport } from "../report.ts";
-import type { MtrResult, MtrRound } from "./result.ts";
-
-type Hop = MtrResult["hops"][number];
+import { type Draft, hopNotes, hopsText, type Reporter, type Row, runReport } from "../report.ts";
+import type { MtrHop, MtrResult, MtrRound } from "./result.ts";
 
 /** Statistics as far as they are known. */
-export interface MtrDocument extends Pick<MtrResult, "target" | "rounds" | "hops"> {
-  readonly ip?: string;
-  readonly details: Partial<MtrResult["details"]>;
-}
+export type MtrDocument = Draft<MtrResult, "target" | "rounds" | "hops">;
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS = [
   { name: "hop", kind: "position" },
   { name: "loss", kind: "percent", isToned: true },
   { name: "sent", kind: "count" },
   { name: "rcvd", kind: "count", isExtra: true },
-  ...(["last", "avg", "best", "worst", "stdev"] as const).map(
-    (name): Column => ({ name, kind: "ms", isDetail: name !== "avg" }),
-  ),
-  ...(["jitter", "p50", "p95"] as const).map(
-    (name): Column => ({ name, kind: "ms", isExtra: true }),
-  ),
+  { name: "last", kind: "ms", isDetail: true },
+  { name: "avg", kind: "ms" },
+  { name: "best", kind: "ms", isDetail: true },
+  { name: "worst", kind: "ms", isDetail: true },
+  { name: "stdev", kind: "ms", isDetail: true },
+  { name: "jitter", kind: "ms", isExtra: true },
+  { name: "p50", kind: "ms", isExtra: true },
+  { name: "p95", kind: "ms", isExtra: true },
   { name: "address", kind: "host" },
   { name: "", kind: "notes" },
-];
+] as const;
 
 /** Loss and times of the hops, and the paths that the rounds took. */
 export const mtrReport: Reporter<MtrDocument, MtrRound> = {
@@ -63,12 +60,12 @@ export function mergeRound(known: MtrRound | undefined, part: MtrRound): MtrRoun
 }
 
 /** The words of a row about its loss. */
-const CAUSES: Readonly<Partial<Record<NonNullable<Hop["cause"]>, string>>> = {
+const CAUSES: Readonly<Partial<Record<NonNullable<MtrHop["cause"]>, string>>> = {
   replies: "does not answer every probe",
   unclear: "too few probes to tell why",
 };
 
-function rowOf(hop: Hop): Row {
+function rowOf(hop: MtrHop): Row {
   const { ip, hostname, sent, received, loss, cause, last, avg, min, max, stdDev } = hop;
   const times = [last, avg, min, max, stdDev, hop.jitter, hop.p50, hop.p95];
   const others = hop.addresses

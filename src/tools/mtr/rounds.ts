@@ -3,7 +3,7 @@ import type { Response } from "../../icmp/prober/response.ts";
 import { round } from "../../util/numbers.ts";
 import { mapValues } from "../../util/objects.ts";
 import { zoneOf } from "../engine.ts";
-import { type Fate, type Ledger, ledgerOf, percent, totalsOf } from "../ledger.ts";
+import { type Fate, type Ledger, ledgerOf, lostOf, percent, totalsOf } from "../ledger.ts";
 import { endOf } from "../trace/responses.ts";
 import { explainLoss, type LossCause, RoundTrials } from "./loss-cause.ts";
 import { MAX_LISTED, type MtrHop, TIMES } from "./result.ts";
@@ -85,13 +85,11 @@ export class MtrRounds {
   /** The statistics of the rounds until now. */
   report() {
     const rows = this.#rows.slice(0, this.#length());
-    const toTarget = describeTotals(this.#toTarget);
-    const lost = totalsOf(this.#toTarget).lost;
-    const { causes, ...explained } = explainLoss(this.#trials, this.#longest, rows.length);
+    const toTarget = totalsOf(this.#toTarget);
     // A router that answers errors alone has not lost the probes; the path has.
-    const hops = rows.map((row, at) =>
-      row.describe(at + 1, causes[at] ?? (lost > 0 ? "path" : "unclear")),
-    );
+    const cause = lostOf(toTarget) > 0 ? "path" : "unclear";
+    const { causes, ...explained } = explainLoss(this.#trials, this.#longest, rows.length);
+    const hops = rows.map((row, at) => row.describe(at + 1, causes[at] ?? cause));
     return {
       hops,
       /** In the order in which they were first taken; at most `MAX_LISTED`. */
@@ -211,7 +209,7 @@ export class Row {
 
   /** The row without names. */
   describe(hop: number, cause: LossCause): MtrHop {
-    const { received, lost } = totalsOf(this.ledger);
+    const totals = totalsOf(this.ledger);
     const sorted = this.#addresses.toSorted((a, b) => b.received - a.received);
     const [first] = sorted;
     const times = this.#times.get();
@@ -220,23 +218,17 @@ export class Row {
       hop,
       ip: first?.ip ?? null,
       hostname: null,
-      ...describeTotals(this.ledger),
-      cause: lost === 0 ? null : cause,
+      ...totals,
+      cause: lostOf(totals) === 0 ? null : cause,
       ...mapValues(TIMES, (_, name) => times && round(times[name], 3)),
       addresses: sorted.map((each) => ({
         ip: each.ip,
         hostname: null,
         received: each.received,
-        share: percent(each.received / Math.max(1, received)),
+        share: percent(each.received / Math.max(1, totals.received)),
       })),
       others: this.#others,
       ...(details.zone && { details }),
     };
   }
-}
-
-/** The totals of a ledger as the result shows them. */
-function describeTotals(ledger: Ledger) {
-  const { sent, received, late, errors, unknown, loss } = totalsOf(ledger);
-  return { sent, received, late, errors, unknown, loss: loss === null ? null : percent(loss) };
 }

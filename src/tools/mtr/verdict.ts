@@ -1,6 +1,6 @@
 import { shareInterval } from "../../util/statistics.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
-import { percent } from "../ledger.ts";
+import { lostOf, percent } from "../ledger.ts";
 import { hopsText } from "../report.ts";
 import { MIN_LOST } from "./loss-cause.ts";
 import type { MtrResult } from "./result.ts";
@@ -18,9 +18,9 @@ export function mtrVerdict(
   { reached, error, toTarget }: Pick<Details, "reached" | "error" | "toTarget">,
   { begin, inARow }: Pick<MtrReport, "begin" | "inARow">,
 ) {
-  const { received, unknown, late, errors } = toTarget;
+  const { unknown, late, errors } = toTarget;
   const known = toTarget.sent - unknown;
-  const lost = known - received;
+  const lost = lostOf(toTarget);
   const [least, most] = shareInterval({ count: known, failed: lost });
   const [lossAtLeast, lossAtMost] = [percent(least), percent(most)];
   const code = firstTrue({

@@ -7,9 +7,8 @@ import { IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
 import type { RunOptions } from "../engine.ts";
 import { type TraceRequest, traceroute } from "../trace/engine.ts";
 import { describeError, describeHop, type TraceError, type TraceHop } from "../trace/responses.ts";
-import type { DoubtfulTooBig, MtuCause, MtuHop, MtuVerdict, TooBig } from "./result.ts";
+import type { DoubtfulTooBig, MtuHop, TooBig } from "./result.ts";
 import {
-  type Bounds,
   ECHO,
   type Fate,
   LEAST_MTU,
@@ -18,6 +17,7 @@ import {
   TRACE_BYTES,
   UDP,
 } from "./size-search.ts";
+import { conclude } from "./verdict.ts";
 
 /** How a measurement ended. */
 export type MtuOutcome = Awaited<ReturnType<typeof measureMtu>>;
@@ -220,59 +220,4 @@ export async function measureMtu(
 /** What a Packet Too Big says about one of our packets; its sender's hop is found in the end. */
 function aboutPacket(from: Ipv6Address, mtu: number, sent: number): TooBig {
   return { from: formatIpv6(from), hop: null, mtu, sent };
-}
-
-/**
- * Draws the conclusion.
- *
- * @param echo what is known of echo requests to the target, there and back
- * @param way what is known of the way there
- */
-export function conclude(
-  echo: Bounds,
-  way: Bounds,
-  hops: readonly MtuHop[],
-  believed: readonly TooBig[],
-) {
-  const cause = causeOf(echo, way);
-  // Only echo requests are known to vanish.
-  const isDoubtful =
-    echo.limit === "silence" && echo.atLeast < LEAST_MTU && way.atMost >= LEAST_MTU;
-  const { atLeast, atMost, limit } = echo.atLeast === 0 || isDoubtful ? way : echo;
-  const isNarrow = limit !== "link" && (atLeast === 0 || atLeast === atMost);
-  const isKnown = atLeast > 0 || hops.some(({ mtu }) => mtu !== null);
-  const verdict = verdictOf();
-  const lastLarge = hops.findLast(({ mtu }) => isNarrow && (mtu ?? 0) > atMost);
-  const behind = hops.slice(lastLarge?.hop ?? 0);
-  const firstSmall = behind.find((hop) => isNarrow && (hop.atMost ?? Infinity) <= atMost);
-  const told = believed
-    .toSorted((a, b) => b.sent - a.sent)
-    .find(({ mtu }) => verdict === "narrowed" && mtu === atMost);
-  return {
-    verdict,
-    /** Null if nothing vanishes, or it is not known where. */
-    cause,
-    mtu: atLeast || null,
-    atMost: isKnown ? atMost : null,
-    packetTooBig: told ?? null,
-    lastLarge: lastLarge?.hop ?? null,
-    firstSmall: firstSmall?.hop ?? null,
-  };
-
-  function verdictOf(): MtuVerdict {
-    if (!isKnown) return "inconclusive";
-    if (limit === "link" && atLeast === atMost) return "clear";
-    if (!isNarrow) return "at-least";
-    if (limit === "told") return "narrowed";
-    return atMost < LEAST_MTU ? "below-1280" : "black-hole";
-  }
-}
-
-/** Where packets vanish; null if none does, or it is not known. */
-function causeOf({ atLeast, atMost, limit }: Bounds, way: Bounds): MtuCause | null {
-  if (atLeast === 0 && way.atLeast > 0) return "echo";
-  if (limit !== "silence" || atLeast < atMost) return null;
-  if (atLeast < LEAST_MTU) return way.atLeast < LEAST_MTU ? null : "echo";
-  if (way.atLeast > atLeast) return "back";
-  return way.atMost === atLeast ? "there" : null;
 }

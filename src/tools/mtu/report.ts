@@ -1,24 +1,18 @@
-import { hopNotes, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
-import type { MtuResult } from "./result.ts";
+import { type Draft, hopNotes, latest, type Reporter, type Row, runReport } from "../report.ts";
+import type { DoubtfulTooBig, MtuHop, MtuResult, TooBig } from "./result.ts";
 
-type Hop = MtuResult["hops"][number];
-type Doubtful = MtuResult["details"]["doubtful"][number];
-type TooBig = Omit<Doubtful, "doubt"> & Partial<Doubtful>;
+type Message = TooBig & Partial<DoubtfulTooBig>;
 
 /** A measurement as far as it is known. */
-export interface MtuDocument extends Partial<Omit<MtuResult, "details">> {
-  readonly target: string;
-  readonly hops: MtuResult["hops"];
-  readonly details: Partial<MtuResult["details"]>;
-}
+export type MtuDocument = Draft<MtuResult, "target" | "hops">;
 
 /** The path MTU, and the largest packet that reaches each hop. */
-export const mtuReport: Reporter<MtuDocument, Hop> = {
+export const mtuReport: Reporter<MtuDocument, MtuHop> = {
   draft: (target, parts) => ({ target, hops: latest(parts, ({ hop }) => hop), details: {} }),
   report(document) {
     const { mtu = null, atMost = null, hops, packetTooBig, details } = document;
     const { doubtful = [], verdict } = details;
-    const messages: readonly TooBig[] = [...(packetTooBig ? [packetTooBig] : []), ...doubtful];
+    const messages: readonly Message[] = [...(packetTooBig ? [packetTooBig] : []), ...doubtful];
     const said = messages.map((each) => ({ ...each, text: textOf(each) }));
     const elsewhere = said.filter(({ hop }) => !hops.some((row) => row.hop === hop));
     const facts = [
@@ -31,15 +25,15 @@ export const mtuReport: Reporter<MtuDocument, Hop> = {
   },
 };
 
-const COLUMNS: Table["columns"] = [
+const COLUMNS = [
   { name: "hop", kind: "position" },
   { name: "largest", kind: "bytes" },
   { name: "address", kind: "host" },
   { name: "", kind: "notes" },
-];
+] as const;
 
 function rowOf(
-  { hop, ip, hostname, mtu, atMost, details }: Hop,
+  { hop, ip, hostname, mtu, atMost, details }: MtuHop,
   said: readonly { readonly hop: number | null; readonly text: string }[],
 ): Row {
   const texts = said.filter((each) => each.hop === hop).map(({ text }) => text);
@@ -52,7 +46,7 @@ function boundsText(mtu: number | null, atMost: number | null): string | null {
   return `${mtu === null ? "" : `at least ${mtu}, `}at most ${atMost} bytes`;
 }
 
-function textOf({ mtu, sent, doubt }: TooBig): string {
+function textOf({ mtu, sent, doubt }: Message): string {
   const text = `says Packet Too Big: ${mtu} bytes, not ${sent}`;
   return doubt ? `${text}, not believed: ${DOUBTS[doubt]}` : text;
 }
@@ -62,4 +56,4 @@ const DOUBTS = {
   "not-smaller": "that is not less than was sent",
   disproved: "larger packets get through",
   "not-ours": "it quotes what was not sent",
-} as const satisfies Record<Doubtful["doubt"], string>;
+} as const satisfies Record<DoubtfulTooBig["doubt"], string>;

@@ -13,7 +13,6 @@ import {
   pingSample,
   type Sample,
 } from "./result.ts";
-import { pingTotals, pingVerdict } from "./verdict.ts";
 
 /** `GET /ping/{target}`: round-trip times of echo requests to the target. */
 export const ping = endpoint({
@@ -52,11 +51,10 @@ export const ping = endpoint({
     const request = { ...run.request, count, intervalMs };
     const onSample = (sample: Sample) => call.onEvent?.("sample", sample);
     const outcome = await run.outcome(sendPings(run.prober, request, { ...run.options, onSample }));
-    const { state, results, stats, lost, duplicates } = outcome;
-    const { late } = pingTotals(lost);
+    const { state, results, stats, lost, late, duplicates, verdict } = outcome;
     const error = lost.find((sample) => "from" in sample);
     const end = { state, error: error && { ...error, name: error.reason } };
-    const known = await run.details(outcome, pingVerdict(results.length, lost), end);
+    const known = await run.details(outcome, verdict, end);
     const details = { ...known, timeout: probeTimeoutMs, lost, duplicates, late };
     return { target, ip: run.ip, results, stats, details };
   },

@@ -7,8 +7,8 @@ import { errorName } from "../../icmp/wire/icmp-error.ts";
 import { pause } from "../../util/clock.ts";
 import { round } from "../../util/numbers.ts";
 import type { NoResult, RunOptions, RunRequest } from "../engine.ts";
-import type { LostSample, PingSample, Sample } from "./result.ts";
-import { pingStatistics } from "./verdict.ts";
+import type { Sample } from "./result.ts";
+import { describePing } from "./verdict.ts";
 
 /** A ping of one target. */
 export interface PingRequest extends RunRequest {
@@ -25,8 +25,8 @@ export interface PingOptions extends RunOptions {
 }
 
 /**
- * How a ping ended: `source` is the address that the last requests came from, `results` and `lost` are in the order of
- * `seq` and together one for each request, and `duplicates` counts further answers to an answered request.
+ * How a ping ended: `source` is the address that the last requests came from, `results` and `lost` together have one
+ * entry for each request, and `duplicates` counts further answers to an answered request.
  */
 export type PingOutcome = Awaited<ReturnType<typeof ping>>;
 
@@ -50,8 +50,6 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   const probe = { target, scopeId, ...route, probedPort, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
-  /** By `seq`, in milliseconds, not rounded. */
-  const times = new Map<number, number>();
   let state: PortState | undefined;
   let lastSentMs = -Infinity;
   let duplicates = 0;
@@ -67,10 +65,7 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
         return;
       }
       const sample = sampleOf(seq, response, timeoutMs);
-      if (response.kind === "reply" && !("reason" in sample)) {
-        times.set(seq, response.rttMs);
-        state = response.state;
-      }
+      if (response.kind === "reply" && !("reason" in sample)) state = response.state;
       note(sample);
     };
     const answer = await prober.probe({ ...probe, source, turn: seq, onSent, onResponse });
@@ -82,17 +77,14 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
-    let proceed = () => {};
-    let isSent = false;
+    const { promise: sent, resolve: leave } = Promise.withResolvers<void>();
     const answered = ask(seq, (from) => {
       source = from;
       lastSentMs = clock.nowMs();
-      isSent = true;
-      proceed();
+      leave();
     });
     pending.push(answered);
-    // Nearly always it leaves at once.
-    if (!isSent) await Promise.race([new Promise<void>((sent) => (proceed = sent)), answered]);
+    await Promise.race([sent, answered]);
     const nowMs = clock.nowMs();
     dueMs = (nowMs <= dueMs + TIMER_MS ? dueMs : nowMs) + intervalMs;
     if (seq < count && dueMs > nowMs) await pause(clock, dueMs - nowMs, signal);
@@ -104,16 +96,10 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   if (signal.aborted) return { kind: "aborted" } as const;
   end.abort();
 
-  const lost = all.filter((sample): sample is LostSample => "reason" in sample);
-  const results = all.filter((sample): sample is PingSample => !("reason" in sample));
-  const refused = lost.filter((sample) => "errno" in sample);
+  const refused = all.filter((sample) => "errno" in sample);
   const last = refused.at(-1);
   if (refused.length === count && last !== undefined) return unreachable(last.errno);
-  const stats = pingStatistics(
-    all,
-    results.map(({ seq }) => times.get(seq) as number),
-  );
-  return { kind: "done" as const, source, state, results, stats, lost, duplicates };
+  return { kind: "done" as const, source, state, duplicates, ...describePing(all) };
 }
 
 const unreachable = (code: string): NoResult => ({ kind: "unreachable", code });

@@ -1,25 +1,21 @@
 import { formatPercent, plural } from "../../util/text.ts";
-import { errorText, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
+import { type Draft, errorText, latest, type Reporter, type Row, runReport } from "../report.ts";
 import type { LostSample, PingResult, Sample } from "./result.ts";
-import { pingStatistics, pingTotals, pingVerdict } from "./verdict.ts";
+import { describePing } from "./verdict.ts";
 
 /** A ping as far as it is known. */
-export interface PingDocument extends Pick<PingResult, "target" | "results" | "stats"> {
-  readonly ip?: string;
-  readonly details: Partial<PingResult["details"]> & Pick<PingResult["details"], "lost">;
-}
+export type PingDocument = Draft<PingResult, "target" | "results" | "stats"> & {
+  readonly details: Pick<PingResult["details"], "lost">;
+};
 
 /** The samples of a ping in order, the statistics of their times, and what was lost. */
 export const pingReport: Reporter<PingDocument, Sample> = {
   progress: { noun: "request", wanted: "count", of: ({ seq }) => seq },
   draft(target, parts) {
     const samples = latest(parts, ({ seq }) => seq);
-    const results = samples.flatMap((sample) => ("reason" in sample ? [] : [sample]));
-    const lost = samples.flatMap((sample) => ("reason" in sample ? [sample] : []));
-    const verdict = samples.length > 0 && { verdict: pingVerdict(results.length, lost) };
-    const details = { lost, late: pingTotals(lost).late, duplicates: 0, ...verdict };
-    const times = results.map(({ rtt }) => rtt);
-    return { target, results, stats: pingStatistics(samples, times), details };
+    const { results, stats, lost, late, verdict } = describePing(samples);
+    const details = { lost, late, duplicates: 0, ...(samples.length > 0 && { verdict }) };
+    return { target, results, stats, details };
   },
   report(document) {
     const { stats, details } = document;
@@ -43,12 +39,12 @@ export const pingReport: Reporter<PingDocument, Sample> = {
   },
 };
 
-const COLUMNS: Table["columns"] = [
+const COLUMNS = [
   { name: "seq", kind: "position" },
   { name: "time", kind: "time" },
   { name: "hop limit", kind: "count" },
   { name: "", kind: "text", isToned: true },
-];
+] as const;
 
 /** All samples of a ping in order. */
 export function samplesOf({

@@ -1,44 +1,42 @@
 import { round } from "../../util/numbers.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
-import { type Fate, ledgerOf, totalsOf } from "../ledger.ts";
+import { type Fate, ledgerOf, lostOf, totalsOf } from "../ledger.ts";
+import type { LostSample, PingSample, Sample } from "./result.ts";
 
-/** The fields of a sample by which it is counted. */
-interface Counted {
-  readonly rtt?: number;
-  readonly reason?: string;
-  readonly errno?: string;
-  readonly from?: string;
-}
-
-function fateOf({ rtt, reason, errno, from }: Counted): Fate {
-  if (reason === undefined) return "reply";
-  if (errno !== undefined) return "not-sent";
-  if (from !== undefined) return "error";
-  if (rtt !== undefined) return "late";
-  return reason === "unknown" ? "unknown" : "silent";
+function fateOf(sample: Sample): Fate {
+  if (!("reason" in sample)) return "reply";
+  if ("errno" in sample) return "not-sent";
+  if ("from" in sample) return "error";
+  if (sample.rtt !== undefined) return "late";
+  return sample.reason === "unknown" ? "unknown" : "silent";
 }
 
 /** The totals of some requests. */
-export const pingTotals = (samples: readonly Counted[]) => totalsOf(ledgerOf(samples.map(fateOf)));
+export const pingTotals = (samples: readonly Sample[]) => totalsOf(ledgerOf(samples.map(fateOf)));
 
-/** The statistics of a ping from the outcomes of all its requests, and the times of its replies in milliseconds. */
-export function pingStatistics(samples: readonly Counted[], times: readonly number[]) {
-  const { sent, received, loss } = pingTotals(samples);
+/** What the outcomes of requests say, in the order of `seq`: replies and losses, their statistics, and the conclusion. */
+export function describePing(samples: readonly Sample[]) {
+  const results = samples.filter((sample): sample is PingSample => !("reason" in sample));
+  const lost = samples.filter((sample): sample is LostSample => "reason" in sample);
+  const { sent, received, loss, late } = pingTotals(samples);
+  const times = results.map(({ rtt }) => rtt);
   const orNull = (ms: number) => (times.length > 0 ? round(ms, 3) : null);
-  return {
+  const stats = {
     transmitted: sent,
     received,
-    loss: round((loss ?? 0) * 100, 2),
+    loss: loss ?? 0,
     min: orNull(Math.min(...times)),
     avg: orNull(times.reduce((sum, ms) => sum + ms, 0) / times.length),
     max: orNull(Math.max(...times)),
   };
+  return { results, stats, lost, late, verdict: pingVerdict(received, lost) };
 }
 
 /** The conclusion of a ping, from the number of replies and the requests without one. */
-export function pingVerdict(received: number, lost: readonly Counted[]) {
+export function pingVerdict(received: number, lost: readonly LostSample[]) {
   const totals = pingTotals(lost);
-  const { unknown, late, lost: missing } = totals;
+  const { unknown, late } = totals;
+  const missing = lostOf(totals);
   const sent = received + totals.sent;
   const unsent = lost.filter((sample) => "errno" in sample);
   const errors = lost.filter((sample) => "from" in sample);

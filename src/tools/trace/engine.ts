@@ -10,7 +10,6 @@ import {
   finalHop,
   findLoop,
   lastResponding,
-  type RefusedProbe,
   type TraceHop,
   type TraceReport,
 } from "./responses.ts";
@@ -67,10 +66,10 @@ export function traceroute(
   request: TraceRequest,
   { signal, onHop }: TraceOptions = {},
 ): Promise<TraceOutcome> {
-  const { share } = memories.getOrInsertComputed(prober, newMemory);
-  return share(
+  const memory = memories.getOrInsertComputed(prober, newMemory);
+  return memory.share(
     JSON.stringify(request),
-    (runSignal, onRow) => trace(prober, request, runSignal, onRow),
+    (runSignal, onRow) => trace(prober, request, memory, runSignal, onRow),
     signal,
     onHop,
   );
@@ -87,11 +86,11 @@ export function traceroute(
 async function trace(
   prober: Prober,
   request: TraceRequest,
+  { repeatAnsweredMs, sightings }: ReturnType<typeof newMemory>,
   callersSignal: AbortSignal,
   onHop: (hop: TraceHop) => void,
 ): Promise<TraceOutcome> {
   const { clock } = prober;
-  const { repeatAnsweredMs, sightings } = memories.getOrInsertComputed(prober, newMemory);
   const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, probedPort } = request;
   const { awaitsRouters, hops } = request;
   const route = prober.route(target, scopeId, flowLabel);
@@ -101,7 +100,7 @@ async function trace(
   const seen = sightings(route, target, clock);
   const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs(), hops);
   const { responses } = schedule;
-  const refused: RefusedProbe[] = [];
+  const refused: { hop: number; errno: string }[] = [];
   let sent = 0;
   let sentMs = -Infinity;
   /** By hop. */

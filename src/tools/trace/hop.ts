@@ -24,19 +24,12 @@ export function showHop(
     };
     return named({ ...row, ...seen, details }, names, services);
   }
-  const { replyHopLimit, rtts, addresses, ...more } = row.details ?? {};
+  const { replyHopLimit } = row.details ?? {};
   if (replyHopLimit === undefined) return named(row, names, services);
   const isRepeated = (trace ?? []).filter(({ end, ip }) => !end && ip === row.ip).length > 1;
   // A router that cannot forward a probe answers it one hop before its hop limit ends.
   const isAtHop = (end === null || end === "reached") && !isRepeated;
   const asymmetry = isAtHop ? hopsOfReply(replyHopLimit) - row.hop : 0;
-  const details = {
-    ...(more.zone !== undefined && { zone: more.zone }),
-    replyHopLimit,
-    ...(asymmetry !== 0 && { asymmetry }),
-    ...(rtts && { rtts }),
-    ...(addresses && { addresses }),
-    ...more,
-  };
+  const details = { ...row.details, ...(asymmetry !== 0 && { asymmetry }) };
   return named({ ...row, details }, names, services);
 }

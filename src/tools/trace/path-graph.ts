@@ -19,22 +19,16 @@ export interface Label extends Traced {
   isWhole: boolean;
   /** Its nodes from the source at 0 to `END` behind the last one; null where it shows nothing. */
   shown: readonly (string | null)[];
-  path: Path | null;
-}
-
-interface Path extends TracedPath {
-  readonly labels: [Label, ...Label[]];
-  readonly nodes: (string | null)[];
 }
 
 /** A path that one or more flow labels took from end to end. */
-export interface TracedPath {
+export interface Path {
   /** In the order in which they were traced; the first one represents the path. */
-  readonly labels: readonly [Traced, ...Traced[]];
+  readonly labels: [Label, ...Label[]];
   /** Why the path ends with its last node; null if only silence is behind it. */
   readonly end: TraceReason | null;
   /** The nodes that its labels found, hop 1 first; null where all of them found silence. */
-  readonly nodes: readonly (string | null)[];
+  readonly nodes: (string | null)[];
 }
 
 const SOURCE = "source";
@@ -43,13 +37,15 @@ const SILENT = "silent";
 export const END = "end";
 
 /**
- * The findings of a search: labels, paths, nodes and links, kept up with each trace. Traces of one label may
- * ask different hops, and the same hops again.
+ * The findings of a search: `add` keeps what each flow label found, and `sort` derives paths, nodes and links
+ * from that. Traces of one label may ask different hops, and the same hops again.
  */
 export class PathFindings {
   readonly labels = new Map<number, Label>();
+  /** The labels that were traced from end to end, in that order. */
+  readonly #whole = new Set<Label>();
   /** In the order in which they were found. */
-  paths: readonly Path[] = [];
+  paths: Path[] = [];
   /** The nodes of each hop by name, and the labels that show them; hop 0 is the source. */
   levels: Map<string, Set<Label>>[] = [];
   /** Hops at which different addresses answered one label. */
@@ -63,20 +59,11 @@ export class PathFindings {
   add(found: Traced, asked: readonly number[], isWhole: boolean): void {
     const label = this.labels.getOrInsertComputed(found.flowLabel, () => ({
       ...{ ...found, rows: [], asked: [], confirmed: new Set<number>(), end: null },
-      ...{ isWhole: false, shown: [], path: null },
+      ...{ isWhole: false, shown: [] },
     }));
-    for (const [hop, name] of label.shown.entries()) {
-      const level = this.levels[hop];
-      const node = level?.get(name ?? "");
-      if (node?.delete(label) && node.size === 0) level?.delete(name ?? "");
-    }
-    const before = `${nodesOf(label)} ${label.end}`;
     this.#merge(label, found, asked);
     label.isWhole ||= isWhole;
-    const isKnown = label.path !== null && before === `${nodesOf(label)} ${label.end}`;
-    if (isKnown || !label.isWhole || (label.path === null && this.#assign(label)))
-      this.#show(label);
-    else this.#assignAll();
+    if (label.isWhole) this.#whole.add(label);
   }
 
   #merge(label: Label, found: Traced, asked: readonly number[]): void {
@@ -105,39 +92,38 @@ export class PathFindings {
     Object.assign(label, base, { hops: hops.map((row) => rows[row.hop] ?? row) });
   }
 
-  /** Gives a label its path; false if other labels of the path show other nodes from now on. */
-  #assign(label: Label): boolean {
-    const nodes = nodesOf(label);
-    const end = label.end === null ? null : label.reason;
-    const known = this.paths.find(
-      (path) =>
-        path.end === end &&
-        (end === null || path.nodes.length === nodes.length) &&
-        nodes.every((node, at) => (node ?? path.nodes[at] ?? node) === (path.nodes[at] ?? node)),
-    );
-    label.path = known ?? { labels: [label], end, nodes: [...nodes] };
-    if (known) known.labels.push(label);
-    else this.paths = [...this.paths, label.path];
-    const isSame = nodes.every((node, at) => node === null || label.path?.nodes[at] != null);
-    for (const [at, node] of nodes.entries()) label.path.nodes[at] ??= node;
-    return isSame;
-  }
-
-  /** Sorts all labels by path anew, because an address has taken the place of silence. */
-  #assignAll(): void {
-    const whole = this.paths.flatMap(({ labels }) => labels);
+  /** Sorts the labels by path, and by the nodes that they show. */
+  sort(): void {
     this.paths = [];
     this.levels = [];
-    for (const label of whole) this.#assign(label);
-    for (const label of this.labels.values()) this.#show(label);
+    const pathOf = new Map([...this.#whole].map((label) => [label, this.#assign(label)]));
+    for (const label of this.labels.values()) {
+      label.shown = shownBy(label, pathOf.get(label));
+      for (const [hop, name] of label.shown.entries()) {
+        this.levels[hop] ??= new Map();
+        if (name) this.levels[hop].getOrInsertComputed(name, () => new Set()).add(label);
+      }
+    }
   }
 
-  #show(label: Label): void {
-    label.shown = shownBy(label);
-    for (const [hop, name] of label.shown.entries()) {
-      this.levels[hop] ??= new Map();
-      if (name) this.levels[hop].getOrInsertComputed(name, () => new Set()).add(label);
+  /** The path of a label: the first that has no other address and the same end, or a new one. */
+  #assign(label: Label): Path {
+    const nodes = nodesOf(label);
+    const end = label.end === null ? null : label.reason;
+    const path = this.paths.find(
+      (each) =>
+        each.end === end &&
+        (end === null || each.nodes.length === nodes.length) &&
+        nodes.every((node, at) => (node ?? each.nodes[at] ?? node) === (each.nodes[at] ?? node)),
+    );
+    if (path === undefined) {
+      const added: Path = { labels: [label], end, nodes: [...nodes] };
+      this.paths.push(added);
+      return added;
     }
+    path.labels.push(label);
+    for (const [at, node] of nodes.entries()) path.nodes[at] ??= node;
+    return path;
   }
 
   /** The only node that labels pass at a hop, by name; null if there are several, or some have ended before. */
@@ -227,18 +213,15 @@ export function isUnclear({ rows, end, isWhole }: Label): boolean {
 }
 
 /** The nodes that a label shows. Its silence shows a silent node only if no label of its path knows more. */
-function shownBy(label: Label): readonly (string | null)[] {
+function shownBy(label: Label, path: Path | undefined): readonly (string | null)[] {
   const nodes = nodesOf(label);
   if (isUnclear(label)) return [SOURCE, ...nodes.slice(0, label.end === null ? undefined : -1)];
-  const all = label.path?.nodes.map((node, at) => nodes[at] ?? (node === null ? SILENT : null));
+  const all = path?.nodes.map((node, at) => nodes[at] ?? (node === null ? SILENT : null));
   return [SOURCE, ...(all ?? nodes), ...(all || label.end !== null ? [END] : [])];
 }
 
 /** More next hops than this need more labels than a search has. */
 const MAX_NEXT_HOPS = 64;
-
-/** The results of `labelsToRuleOut`, because it is asked for every node after each trace. */
-const knownLabels: number[] = [];
 
 /**
  * How many flow labels through a node rule out that it has `nextHops`, if they have shown fewer: if it has them,
@@ -251,9 +234,7 @@ export function labelsToRuleOut(nextHops: number): number {
   /** By the number of next hops, how likely it is that exactly this many have been seen. */
   let chances = [1, ...Array<number>(nextHops).fill(0)];
   for (let labels = 0; ; labels++) {
-    const known = knownLabels[nextHops];
-    if (known !== undefined) return known;
-    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) knownLabels[nextHops] = labels;
+    if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) return labels;
     chances = chances.map((chance, seen) => {
       const before = chances[seen - 1] ?? 0;
       return (chance * seen + before * (nextHops - seen + 1)) / nextHops;

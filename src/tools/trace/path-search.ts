@@ -1,7 +1,7 @@
 import type { Prober } from "../../icmp/prober/prober.ts";
-import { ENOUGH, type NoResult, UNBOUNDED } from "../engine.ts";
+import { ENOUGH, UNBOUNDED } from "../engine.ts";
 import { type Traced, type TraceOptions, type TraceRequest, traceroute } from "./engine.ts";
-import { addressesOf, labelsToRuleOut, PathFindings, type TracedPath } from "./path-graph.ts";
+import { addressesOf, labelsToRuleOut, type Path, PathFindings } from "./path-graph.ts";
 import { hopsTo, planSteps, type Step } from "./path-plan.ts";
 import type { TracePath } from "./result.ts";
 
@@ -47,11 +47,11 @@ export async function tracePaths(
   const found = new PathFindings();
   let { sent } = first;
   let labelsLeft = request.paths * LABELS_PER_PATH - 1;
-  /** Why traces had no result; one of them ends the search. */
-  const failures: NoResult[] = [];
+  /** True if a trace had no result, which ends the search. */
+  let hasFailed = false;
   /** The last call of `onPath` for each path, by its label. */
   const told = new Map<number, string>();
-  const tell = (path: TracedPath) => {
+  const tell = (path: Path) => {
     const shown = describePath(path);
     const { flowLabel, reason, addresses } = shown;
     const text = JSON.stringify([reason, addresses]);
@@ -59,36 +59,37 @@ export async function tracePaths(
     told.set(flowLabel, text);
   };
 
-  const add = (traced: Traced, { hops, isWhole }: Pick<Step, "hops" | "isWhole">) =>
-    budget.work(() => {
-      found.add(traced, hops, isWhole);
-      const path = found.labels.get(traced.flowLabel)?.path;
-      if (path?.labels[0].flowLabel === traced.flowLabel) tell(path);
-    });
-
   const isAdmitted = ({ hops }: Traced) =>
     hops.every((row) => addressesOf(row).every((ip) => budget.admit(row.hop, ip)));
 
   const run = async (step: Step) => {
-    const { label, hops } = step;
+    const { label, hops, isWhole } = step;
     if (label === undefined) labelsLeft--;
     const flowLabel = label?.flowLabel ?? prober.randomLabel();
     const wanted = { flowLabel, hops, maxHops: Math.max(...hops) };
     const outcome = await traceroute(prober, { ...request, ...wanted }, { signal: stop });
-    if (outcome.kind === "done") sent += outcome.sent;
-    if (outcome.kind !== "done") failures.push(outcome);
+    if (outcome.kind !== "done") {
+      hasFailed = true;
+      return;
+    }
+    sent += outcome.sent;
     // Another program leaves us no label but 0.
-    else if (outcome.flowLabel !== flowLabel) labelsLeft = 0;
-    else if (isAdmitted(outcome)) add(outcome, step);
+    if (outcome.flowLabel !== flowLabel) labelsLeft = 0;
+    else if (isAdmitted(outcome)) budget.work(() => found.add(outcome, hops, isWhole));
   };
 
-  const isOver = () =>
-    stop.aborted || failures.length > 0 || clock.nowMs() > endMs || sent >= MAX_SENT;
+  const isOver = () => stop.aborted || hasFailed || clock.nowMs() > endMs || sent >= MAX_SENT;
 
   // Counted, and kept in any case: there is nothing else to show.
   isAdmitted(first);
-  add(first, { hops: hopsTo(request.maxHops), isWhole: true });
-  const plan = () => planSteps(found, request.maxHops, TRACES_AT_ONCE, labelsLeft);
+  found.add(first, hopsTo(request.maxHops), true);
+  const plan = () => {
+    budget.work(() => {
+      found.sort();
+      found.paths.forEach(tell);
+    });
+    return planSteps(found, request.maxHops, TRACES_AT_ONCE, labelsLeft);
+  };
   let steps = plan();
   while (steps.length > 0 && !isOver()) {
     await Promise.all(steps.map(run));
@@ -97,7 +98,6 @@ export async function tracePaths(
   if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" as const };
   const { paths } = found;
   const isSearched = steps.length === 0 && found.labels.size >= labelsToRuleOut(2);
-  paths.slice(0, request.paths).forEach(tell);
   return {
     ...(paths[0]?.labels[0] ?? first),
     sent,
@@ -115,7 +115,7 @@ export async function tracePaths(
 }
 
 /** A path by what its first flow label found. */
-function describePath({ labels }: TracedPath): TracePath {
+function describePath({ labels }: Path): TracePath {
   const [{ flowLabel, reached, reason, hops }] = labels;
   const answered = hops.slice(0, hops.findLastIndex(({ ip }) => ip !== null) + 1);
   const addresses = answered.map(({ ip }) => ip);

@@ -1,26 +1,20 @@
 import { plural } from "../../util/text.ts";
-import { hopNotes, latest, type Reporter, type Row, runReport, type Table } from "../report.ts";
-import type { TraceResult } from "./result.ts";
-
-type Hop = TraceResult["hops"][number];
-type Path = NonNullable<TraceResult["details"]["paths"]>[number];
+import { type Draft, hopNotes, latest, type Reporter, type Row, runReport } from "../report.ts";
+import type { Hop, TracePath, TraceResult } from "./result.ts";
 
 /** A trace as far as it is known. */
-export interface TraceDocument extends Pick<TraceResult, "target" | "hops"> {
-  readonly ip?: string;
-  readonly details: Partial<TraceResult["details"]>;
-}
+export type TraceDocument = Draft<TraceResult, "target" | "hops">;
 
-const COLUMNS: Table["columns"] = [
+const COLUMNS = [
   { name: "hop", kind: "position" },
   { name: "time", kind: "time" },
   { name: "hop limit", kind: "count", isExtra: true },
   { name: "address", kind: "host" },
   { name: "", kind: "notes" },
-];
+] as const;
 
 /** The hops of a trace, and the paths if there are several. */
-export const traceReport: Reporter<TraceDocument, Hop | Path> = {
+export const traceReport: Reporter<TraceDocument, Hop | TracePath> = {
   draft(target, parts) {
     const hops = parts.filter((part) => "hop" in part);
     const paths = parts.filter((part) => "flowLabel" in part);
@@ -93,10 +87,10 @@ const ROLES = {
 
 /** A path, and where it differs from the first one. */
 function pathTable(
-  { flowLabel, labels, reached, reason, addresses }: Path,
-  first: Path["addresses"],
+  { flowLabel, labels, reached, reason, addresses }: TracePath,
+  first: TracePath["addresses"],
   { graph, labels: all }: TraceDocument["details"],
-): Table {
+) {
   const end = reached ? plural(addresses.length, "hop") : `not reached: ${reason}`;
   const differing = [...addresses.entries()].filter(([at, ip]) => ip !== first[at]);
   return {

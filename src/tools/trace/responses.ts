@@ -6,7 +6,7 @@ import { errorMeaning, errorName, type InterfaceInformation } from "../../icmp/w
 import { TYPE } from "../../icmp/wire/packet.ts";
 import { round } from "../../util/numbers.ts";
 import { zoneOf } from "../engine.ts";
-import type { Hop, TraceReason } from "./result.ts";
+import type { Hop, TraceDetails, TraceReason } from "./result.ts";
 
 /** Silent hops shown behind the last response of a trace that did not end with one. */
 export const GAP_LIMIT = 8;
@@ -23,13 +23,6 @@ export interface TraceHop extends Hop {
 
 /** The ICMPv6 error that ended a trace. */
 export type TraceError = ReturnType<typeof describeError>;
-
-/** A probe that this machine's kernel refused to send. */
-export interface RefusedProbe {
-  readonly hop: number;
-  /** An errno name, such as `EPERM`. */
-  readonly errno: string;
-}
 
 /** The result of a trace. */
 export type TraceReport = Readonly<ReturnType<typeof describeTrace>>;
@@ -131,7 +124,7 @@ export function nearerEnd(responses: Responses): number | null {
 /** Describes a trace by its responses. */
 export function describeTrace(
   responses: Responses,
-  refused: readonly RefusedProbe[],
+  refused: NonNullable<TraceDetails["refused"]>,
   source: Ipv6Address,
   target: Ipv6Address,
 ) {

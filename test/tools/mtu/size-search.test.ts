@@ -1,7 +1,7 @@
 /** The search for sizes over simulated paths whose truth is known, and changes. */
 import { describe, expect, test } from "bun:test";
-import { conclude } from "../../../src/tools/mtu/engine.ts";
 import { type Bounds, ECHO, searchPath, UDP } from "../../../src/tools/mtu/size-search.ts";
+import { conclude } from "../../../src/tools/mtu/verdict.ts";
 import { type SimulatedPath, simulate } from "../../icmp/simulated-path.ts";
 import { randomFrom } from "../../lab/simulation.ts";
 import { FakeClock } from "../../util/fake-clock.ts";

@@ -73,7 +73,9 @@ describe("a ping", () => {
       results: [1, 2, 3, 4].map((seq) => ({ seq, ttl: 60, rtt: 10 })),
       stats: { transmitted: 4, received: 4, loss: 0, min: 10, avg: 10, max: 10 },
       lost: [],
+      late: 0,
       duplicates: 0,
+      verdict: { code: "no-loss", text: "The target replied to all 4 requests." },
     });
   });
 

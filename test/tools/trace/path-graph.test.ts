@@ -29,6 +29,7 @@ function findingsOf(ways: readonly string[], times = 1): PathFindings {
   for (const [label, way] of ways.entries()) {
     for (let time = 0; time < times; time++) findings.add(traced(way, label), hopsOf(way), true);
   }
+  findings.sort();
   return findings;
 }
 
@@ -129,6 +130,7 @@ describe("links", () => {
   ])("%s", (_, traces, expected, perPacket) => {
     const findings = new PathFindings();
     for (const [label, way] of traces) findings.add(traced(way, label), hopsOf(way), true);
+    findings.sort();
     expect(edgesOf(findings)).toEqual(expected);
     expect([...findings.changing]).toEqual(perPacket);
   });
@@ -144,6 +146,7 @@ test("nodes, links and labels are counted once, in whatever order traces come", 
       const asked = random(2, `${nth}`) ? hopsOf(`${way}T`) : [1 + random(5, `hop ${nth}`)];
       findings.add(traced(`${way}T`, random(8, `label ${nth}`)), asked, asked.length > 1);
     }
+    findings.sort();
     const shown = [...findings.labels.values()].flatMap((label) =>
       label.shown.flatMap((name, hop) => (name ? `${label.flowLabel} ${hop} ${name}` : [])),
     );
