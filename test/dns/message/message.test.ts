@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ExtendedError, rcodeName } from "../../../src/dns/message/codes.ts";
-import { decodeMessage, type Message, tryDecodeHeader } from "../../../src/dns/message/message.ts";
+import { decodeMessage, type Message } from "../../../src/dns/message/message.ts";
 import { DnsFormatError } from "../../../src/dns/message/name.ts";
 import { aaaa, cname, hex } from "../messages.ts";
 
@@ -72,16 +72,6 @@ describe("decoded", () => {
     ],
   ])("%s", (_, bytes, expected) => {
     expect(decodeMessage(bytes)).toMatchObject(expected);
-  });
-
-  test("a header, but not one that is cut short", () => {
-    const bytes = hex("1234 8583 0001 0002 0003 0004");
-    expect(tryDecodeHeader(bytes)).toEqual({
-      id: 0x1234,
-      flags: 0x8583,
-      questionCount: 1,
-    });
-    expect(tryDecodeHeader(bytes.subarray(0, 11))).toBeNull();
   });
 });
 
