@@ -52,7 +52,7 @@ function readIpv6(reader: ByteReader): string {
   );
 }
 
-/** Reads one or more character-strings, up to the end. Throws DnsFormatError for none, OutOfBoundsError for one that is cut short. */
+/** Reads one or more character-strings, up to the end. Throws DnsFormatError for none, FormatError for one that is cut short. */
 function readTexts(reader: ByteReader): string {
   const texts: string[] = [];
   while (reader.remaining > 0) texts.push(quotedText(reader.take(reader.uint8())));

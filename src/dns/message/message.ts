@@ -1,4 +1,4 @@
-import { ByteReader, OutOfBoundsError } from "../../util/bytes.ts";
+import { ByteReader } from "../../util/bytes.ts";
 import { safeText } from "../../util/text.ts";
 import { type ExtendedError, extendedErrorName, rcodeName } from "./codes.ts";
 import { plainText, tryReadAddress } from "./data.ts";
@@ -37,7 +37,7 @@ export interface QuestionFlags {
 export type Query = ReturnType<typeof createQuery>;
 
 /** The parts of a message that are used. */
-export type Message = Readonly<ReturnType<typeof readMessage>>;
+export type Message = Readonly<ReturnType<typeof decodeMessage>>;
 
 /** Bytes of the header. */
 export const HEADER_BYTES = 12;
@@ -145,22 +145,13 @@ export function isLetter(byte: number): boolean {
 }
 
 /**
- * Decodes a message; ignores bytes behind it. Throws DnsFormatError for bytes that break the format,
+ * Decodes a message; ignores bytes behind it. Throws FormatError for bytes that break the format,
  * also in a record that the result leaves out, for more than one question (RFC 9619 section 4), and
  * for more than one OPT record (RFC 6891 section 6.1.1).
  */
-export function decodeMessage(bytes: Uint8Array): Message {
-  try {
-    return readMessage(new ByteReader(bytes));
-  } catch (error) {
-    if (!(error instanceof OutOfBoundsError)) throw error;
-    throw new DnsFormatError(`a message is cut short: ${error.message}`, { cause: error });
-  }
-}
-
-function readMessage(reader: ByteReader) {
+export function decodeMessage(bytes: Uint8Array) {
   const names = new NameReader();
-  const { flags, askedClass, sections } = readSections(reader, names);
+  const { flags, askedClass, sections } = readSections(new ByteReader(bytes), names);
   const [answers = [], authority = []] = sections;
   const pseudo = sections.flat().filter(({ code }) => code === OPT_CODE);
   const [options] = pseudo;

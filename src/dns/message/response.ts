@@ -1,4 +1,4 @@
-import { ByteReader } from "../../util/bytes.ts";
+import { ByteReader, FormatError } from "../../util/bytes.ts";
 import { attempt } from "../../util/errors.ts";
 import {
   decodeMessage,
@@ -10,7 +10,6 @@ import {
   type Query,
   type Question,
 } from "./message.ts";
-import { DnsFormatError } from "./name.ts";
 import type { RecordType, ResourceRecord } from "./record.ts";
 
 /** The response to a query, or what is wrong with it. */
@@ -136,7 +135,7 @@ function isReferral(
 }
 
 const tryDecodeMessage = (bytes: Uint8Array): Message | null =>
-  attempt(() => decodeMessage(bytes), DnsFormatError) ?? null;
+  attempt(() => decodeMessage(bytes), FormatError) ?? null;
 
 /**
  * The answer of a message to the question, with the records that belong to it: the CNAME chain from the
