@@ -60,6 +60,9 @@ const RCODE_MASK = 0x000f;
 
 const SOA = typeCode("SOA");
 
+/** Bytes of an OPT record without options; RFC 6891 section 6.1.2. */
+const OPT_BYTES = 11;
+
 /** The bit of the OPT record's TTL that asks for signatures; RFC 3225 section 3. */
 const DNSSEC_OK = 0x8000;
 
@@ -100,21 +103,27 @@ export function createQuery(
   const random = new Uint8Array(2 + 32); // The ID, and a bit for each byte of the name.
   fillRandom(random);
   const id = new ByteReader(random).uint16();
-  const name = type === "PTR" ? wireName : inRandomCase(wireName, random.subarray(2));
+  const nameEnd = HEADER_BYTES + wireName.length;
+  const optionBytes = nsid ? 4 : 0;
+  const bytes: Uint8Array = new Uint8Array(nameEnd + 4 + (withEdns ? OPT_BYTES + optionBytes : 0));
+  const view = new DataView(bytes.buffer);
+  view.setUint16(0, id);
   // AD asks for the resolver's DNSSEC verdict without the signatures; RFC 6840 section 5.7.
-  const flags =
-    FLAG.authenticated |
-    (isIterative ? 0 : FLAG.recursionDesired) |
-    (checkingDisabled ? FLAG.checkingDisabled : 0);
-  const options = nsid ? words(OPTION.nsid, 0) : [];
-  const extendedFlags = dnssec ? DNSSEC_OK : 0;
-  const edns = [0, ...words(OPT_CODE, EDNS_PAYLOAD_BYTES, 0, extendedFlags, options.length)];
-  const bytes: Uint8Array = Uint8Array.of(
-    ...words(id, flags, 1, 0, 0, withEdns ? 1 : 0),
-    ...name,
-    ...words(typeCode(type), CLASSES[question.class ?? "IN"]),
-    ...(withEdns ? [...edns, ...options] : []),
-  );
+  const flags = FLAG.authenticated | (isIterative ? 0 : FLAG.recursionDesired);
+  view.setUint16(2, flags | (checkingDisabled ? FLAG.checkingDisabled : 0));
+  view.setUint16(4, 1);
+  bytes.set(wireName, HEADER_BYTES);
+  if (type !== "PTR") randomizeCase(bytes.subarray(HEADER_BYTES, nameEnd), random.subarray(2));
+  view.setUint16(nameEnd, typeCode(type));
+  view.setUint16(nameEnd + 2, CLASSES[question.class ?? "IN"]);
+  if (withEdns) {
+    view.setUint16(10, 1);
+    view.setUint16(nameEnd + 5, OPT_CODE);
+    view.setUint16(nameEnd + 7, EDNS_PAYLOAD_BYTES);
+    view.setUint16(nameEnd + 11, dnssec ? DNSSEC_OK : 0);
+    view.setUint16(nameEnd + 13, optionBytes);
+    if (nsid) view.setUint16(nameEnd + 15, OPTION.nsid);
+  }
   return {
     id,
     question,
@@ -123,19 +132,13 @@ export function createQuery(
   };
 }
 
-/** 16-bit numbers as bytes of network order. */
-function words(...values: readonly number[]): number[] {
-  const bytes: number[] = [];
-  for (const value of values) bytes.push(value >>> 8, value & 0xff);
-  return bytes;
-}
-
-/** The name on the wire, with the case of every letter changed whose bit is set. */
-function inRandomCase(name: Uint8Array, bits: Uint8Array): Uint8Array {
-  return name.map((byte, at) => {
+/** Changes the case of every letter of the name on the wire whose bit is set. */
+function randomizeCase(name: Uint8Array, bits: Uint8Array): void {
+  for (let at = 0; at < name.length; at++) {
+    const byte = name[at] as number;
     const isSet = ((bits[at >>> 3] as number) >>> (at & 7)) & 1;
-    return isSet && isLetter(byte) ? byte ^ 0x20 : byte;
-  });
+    if (isSet && isLetter(byte)) name[at] = byte ^ 0x20;
+  }
 }
 
 /** True for a letter of a name on the wire, whose length bytes are at most 63: less than any letter. */
