@@ -66,7 +66,7 @@ export interface TypeEntry extends TypeRow {
 }
 
 /** The type table in order, 31 rows: the first that matches is also the longest that matches. */
-export const TYPE_TABLE = new PrefixTable<TypeEntry>(() =>
+export const TYPE_TABLE = new PrefixTable<TypeEntry>(
   TYPES.map((row) => ({ ...row, prefix: parsePrefix(row.block) })),
 );
 

@@ -1,11 +1,6 @@
 import { formatIpv4, type Ipv4Address, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, isIpv4Mapped } from "./ipv6.ts";
 
-/** The digits of every byte: a table is faster than toString and padStart. */
-const DIGITS = [..."0123456789abcdef"];
-const PADDED_HEX = DIGITS.flatMap((high) => DIGITS.map((low) => high + low));
-const HEX = [...DIGITS, ...PADDED_HEX.slice(16)];
-
 /** The canonical text of RFC 5952: lower case, longest run of zero groups compressed, `::ffff:192.0.2.1` for mapped addresses. */
 export function formatIpv6(address: Ipv6Address): string {
   if (isIpv4Mapped(address)) return `::ffff:${formatIpv4(ipv4FromWord(address.word3))}`;
@@ -55,13 +50,10 @@ function expand(address: Ipv6Address, radix: number, digits: number): string {
 }
 
 function joinGroups(groups: readonly number[], start: number, end: number): string {
-  let text = "";
-  for (let index = start; index < end; index++) {
-    const group = groups[index] as number;
-    if (index > start) text += ":";
-    text += group < 256 ? HEX[group] : `${HEX[group >>> 8]}${PADDED_HEX[group & 255]}`;
-  }
-  return text;
+  return groups
+    .slice(start, end)
+    .map((group) => group.toString(16))
+    .join(":");
 }
 
 /** The first of the longest runs of two or more zero groups; empty if there is no such run. RFC 5952 section 4.2. */

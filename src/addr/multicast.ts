@@ -17,7 +17,7 @@ const SCOPES: Readonly<Record<number, string>> = {
 };
 
 /** The well-known groups, RFC 0 if none defines one; a row with an `x` in its block means all 16 scopes. */
-export const MULTICAST_GROUPS = new PrefixTable(() =>
+export const MULTICAST_GROUPS = new PrefixTable(
   (GROUPS as [block: string, name: string, rfc: number][]).flatMap(([block, name, rfc]) => {
     const scopes = block.includes("x") ? [..."0123456789abcdef"] : [""];
     return scopes.map((scope) => ({ prefix: parsePrefix(block.replace("x", scope)), name, rfc }));

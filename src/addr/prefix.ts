@@ -86,44 +86,20 @@ export function prefixContains({ network, length }: Prefix, ip: IpAddress): bool
   );
 }
 
-/** Rows with a prefix each, made at the first use. */
+/** Rows with a prefix each, in their own order; an address is looked up by its longest prefix. */
 export class PrefixTable<Row extends { readonly prefix: Prefix }> {
-  readonly #make: () => readonly Row[];
-  #rows: readonly Row[] | undefined;
-  /** Most rows differ in the first 16 bits: for each value that occurs, the rows that can match, longest prefix first. */
-  #byStart: ReadonlyMap<number, readonly Row[]> | undefined;
-  #short: readonly Row[] = [];
+  readonly rows: readonly Row[];
+  readonly #longestFirst: readonly Row[];
 
-  constructor(make: () => readonly Row[]) {
-    this.#make = make;
-  }
-
-  get rows(): readonly Row[] {
-    this.#rows ??= this.#make();
-    return this.#rows;
+  constructor(rows: readonly Row[]) {
+    this.rows = rows;
+    this.#longestFirst = rows.toSorted((a, b) => b.prefix.length - a.prefix.length);
   }
 
   /** The row with the longest prefix that contains the address; undefined if no row does. */
   find(ip: IpAddress): Row | undefined {
-    this.#byStart ??= this.#sort();
-    for (const row of this.#byStart.get(first16Bits(ip)) ?? this.#short) {
-      if (prefixContains(row.prefix, ip)) return row;
-    }
-    return undefined;
+    return this.#longestFirst.find(({ prefix }) => prefixContains(prefix, ip));
   }
-
-  #sort(): ReadonlyMap<number, readonly Row[]> {
-    const sorted = this.rows.toSorted((a, b) => b.prefix.length - a.prefix.length);
-    this.#short = sorted.filter(({ prefix }) => prefix.length < 16);
-    const candidates = (start: number) =>
-      sorted.filter(({ prefix }) => prefix.length < 16 || first16Bits(prefix.network) === start);
-    const starts = new Set(sorted.map(({ prefix }) => first16Bits(prefix.network)));
-    return new Map([...starts].map((start) => [start, candidates(start)]));
-  }
-}
-
-function first16Bits(ip: IpAddress): number {
-  return (ip.version === 4 ? ip.word : ip.word0) >>> 16;
 }
 
 /** A word with the first `count` bits set; 0 if `count` is negative. */

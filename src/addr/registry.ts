@@ -21,7 +21,7 @@ export type SpecialPurposeBlock = (typeof SPECIAL_PURPOSE_BLOCKS)["rows"][number
 type Row = readonly [string, string, readonly number[], string, string, string?];
 
 /** The special-purpose registries of both families, 25 and 26 rows. */
-export const SPECIAL_PURPOSE_BLOCKS = new PrefixTable(() =>
+export const SPECIAL_PURPOSE_BLOCKS = new PrefixTable(
   ([...registries.ipv6, ...registries.ipv4] as unknown as Row[]).map(
     ([block, name, rfcs, allocated, flags, terminated]) => ({
       prefix: parsePrefix(block),
@@ -46,7 +46,7 @@ function readFlags(letters: string): Record<(typeof FLAGS)[number], boolean | nu
 }
 
 /** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by what IANA did with them, 51 rows. */
-export const ASSIGNMENT_TABLE = new PrefixTable(() =>
+export const ASSIGNMENT_TABLE = new PrefixTable(
   Object.entries(assignments).flatMap(([assignee, blocks]) =>
     blocks.map((block) => ({ prefix: parsePrefix(block), assignee })),
   ),

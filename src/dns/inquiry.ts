@@ -130,19 +130,14 @@ export function inquire(
     const { server, startMs } = attempt;
     if (result.kind !== "unreachable") server.answeredMs = clock.nowMs();
     else if (!isShortage(result.code)) noteFailure(server, startMs);
-    const isAnswered = keep(attempt, result);
+    attempt.result = result;
+    attempt.endMs = clock.nowMs();
+    const resolution = resolutionOf(server.text, question, result);
+    resolutions.push(resolution);
+    const isAnswered = isDecisive(resolution);
     queue = queue.filter((other) => other !== server);
     if (!isAnswered && attempts.length < servers.length) begin();
     else if (isAnswered || attempts.every((one) => one.result !== null)) end(null);
-  }
-
-  /** Keeps the result of an attempt; returns true if it answers the question. */
-  function keep(attempt: RunningAttempt, result: ServerResult): boolean {
-    attempt.result = result;
-    attempt.endMs = clock.nowMs();
-    const resolution = resolutionOf(attempt.server.text, question, result);
-    resolutions.push(resolution);
-    return isDecisive(resolution);
   }
 
   /** @param resolution null for the best of what has come */
@@ -162,16 +157,10 @@ export function inquire(
     isOver = true;
     cancelTimer();
     signal?.removeEventListener("abort", abort);
-    let isSilent = false;
-    for (const attempt of attempts) {
-      if (attempt.result !== null) continue;
-      const { fallback } = attempt.exchange;
-      attempt.exchange.stop();
-      if (fallback === null) isSilent = true;
-      else keep(attempt, fallback);
-    }
+    const silent = attempts.filter(({ result }) => result === null);
+    for (const { exchange } of silent) exchange.stop();
     leave();
-    return isSilent;
+    return silent.length > 0;
   }
 
   let leave = () => {};

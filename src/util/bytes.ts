@@ -1,9 +1,9 @@
-/** A read goes beyond the end of the bytes. */
-export class OutOfBoundsError extends Error {
-  override readonly name = "OutOfBoundsError";
+/** Bytes do not have the form that they should have: they end too early, or break a rule. */
+export class FormatError extends Error {
+  override readonly name: string = "FormatError";
 }
 
-/** Reads big-endian (network order) integers; a read beyond the end throws OutOfBoundsError. */
+/** Reads big-endian (network order) integers; a read beyond the end throws FormatError. */
 export class ByteReader {
   readonly bytes: Uint8Array;
   /** Offset of the next byte. */
@@ -13,7 +13,7 @@ export class ByteReader {
 
   constructor(bytes: Uint8Array, offset = 0, end = bytes.length) {
     if (offset < 0 || end > bytes.length || offset > end) {
-      throw new OutOfBoundsError(`range ${offset}..${end} of ${bytes.length} bytes`);
+      throw new FormatError(`range ${offset}..${end} of ${bytes.length} bytes`);
     }
     this.bytes = bytes;
     this.offset = offset;
@@ -47,7 +47,7 @@ export class ByteReader {
   #advance(count: number): number {
     const at = this.offset;
     if (count < 0 || count > this.end - at) {
-      throw new OutOfBoundsError(`${count} bytes at offset ${at}, of ${this.end}`);
+      throw new FormatError(`${count} bytes at offset ${at}, of ${this.end}`);
     }
     this.offset = at + count;
     return at;

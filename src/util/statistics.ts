@@ -58,8 +58,7 @@ function logChoose(many: number, some: number): number {
 
 /** By Stirling's series, whose error is below 1e-9 from 16 on. */
 function logFactorial(n: number): number {
-  if (n < 16)
-    return Math.log(Array.from({ length: n }, (_, at) => at + 1).reduce((a, b) => a * b, 1));
+  if (n < 16) return logFactorial(n + 1) - Math.log(n + 1);
   const x = n + 1;
   const series = 1 / (12 * x) - 1 / (360 * x ** 3);
   return (x - 0.5) * Math.log(x) - x + Math.log(2 * Math.PI) / 2 + series;

@@ -245,7 +245,7 @@ test("a PrefixTable agrees with a search through all rows", () => {
     .map(({ value, length }) => prefixOf(value, length % (value.version === 4 ? 33 : 129)));
   fc.assert(
     fc.property(fc.array(prefix, { maxLength: 20 }), ip, (prefixes, other) => {
-      const table = new PrefixTable(() => prefixes.map((each) => ({ prefix: each })));
+      const table = new PrefixTable(prefixes.map((each) => ({ prefix: each })));
       const asked = [other, ...prefixes.map(({ network }) => network)];
       for (const value of asked) {
         const matching = prefixes.filter((each) => prefixContains(each, value));

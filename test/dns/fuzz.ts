@@ -10,7 +10,7 @@ import {
   decodeMessage,
   type Message,
 } from "../../src/dns/message/message.ts";
-import { canonicalName, DnsFormatError, encodeName } from "../../src/dns/message/name.ts";
+import { canonicalName, encodeName } from "../../src/dns/message/name.ts";
 import {
   RECORD_TYPES,
   type RecordType,
@@ -19,6 +19,7 @@ import {
 } from "../../src/dns/message/record.ts";
 import { interpret, matchDatagram, matchStreamed } from "../../src/dns/message/response.ts";
 import { frameMessage, MessageStream } from "../../src/dns/transport/stream.ts";
+import { FormatError } from "../../src/util/bytes.ts";
 import { EDNS, encodeMessage, type TestMessage } from "./messages.ts";
 
 /** Milliseconds that decoding a message may take on an idle machine of 2024. */
@@ -200,7 +201,7 @@ export function tryDecode(bytes: Uint8Array): Message | null {
   try {
     return decodeMessage(bytes);
   } catch (error) {
-    if (error instanceof DnsFormatError) return null;
+    if (error instanceof FormatError) return null;
     throw error;
   }
 }

@@ -43,7 +43,7 @@ const MAX_MESSAGE_BYTES = 65_535;
 const OPT = 41;
 const EXTENDED_ERROR_OPTION = 15;
 
-/** Encodes a message. Throws OutOfBoundsError for more bytes than the limit. */
+/** Encodes a message. Throws FormatError for more bytes than the limit. */
 export function encodeMessage(message: TestMessage, limitBytes = MAX_MESSAGE_BYTES): Uint8Array {
   const { id, flags, rcode, question, answers, edns } = message;
   const writer = new ByteWriter(limitBytes)

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { OutOfBoundsError } from "../../src/util/bytes.ts";
+import { FormatError } from "../../src/util/bytes.ts";
 import { ByteWriter } from "./byte-writer.ts";
 
 const BYTES = Uint8Array.of(0x01, 0xff, 0xfe, 0x80, 0x00, 0x00, 0x01);
@@ -23,5 +23,5 @@ test.each<[string, (writer: ByteWriter) => unknown]>([
   ["uint32", (writer) => writer.uint32(1)],
   ["put", (writer) => writer.put(BYTES)],
 ])("%s stops at the limit", (_, write) => {
-  expect(() => write(new ByteWriter(0))).toThrow(OutOfBoundsError);
+  expect(() => write(new ByteWriter(0))).toThrow(FormatError);
 });

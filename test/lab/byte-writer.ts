@@ -1,11 +1,11 @@
-import { OutOfBoundsError } from "../../src/util/bytes.ts";
+import { FormatError } from "../../src/util/bytes.ts";
 
 /** Writes big-endian (network order) integers into a buffer of fixed size. */
 export class ByteWriter {
   readonly #buffer: Uint8Array;
   #length = 0;
 
-  /** @param limitBytes how much can be written; one more byte throws OutOfBoundsError */
+  /** @param limitBytes how much can be written; one more byte throws FormatError */
   constructor(limitBytes: number) {
     this.#buffer = new Uint8Array(limitBytes);
   }
@@ -44,7 +44,7 @@ export class ByteWriter {
   #advance(count: number): number {
     const at = this.#length;
     if (at + count > this.#buffer.length) {
-      throw new OutOfBoundsError(`${count} bytes at offset ${at}, limit ${this.#buffer.length}`);
+      throw new FormatError(`${count} bytes at offset ${at}, limit ${this.#buffer.length}`);
     }
     this.#length = at + count;
     return at;

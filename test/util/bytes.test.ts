@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ByteReader, OutOfBoundsError } from "../../src/util/bytes.ts";
+import { ByteReader, FormatError } from "../../src/util/bytes.ts";
 
 const BYTES = Uint8Array.of(0x01, 0xff, 0xfe, 0x80, 0x00, 0x00, 0x01);
 
@@ -24,7 +24,7 @@ describe("ByteReader", () => {
     ["take a negative count", (reader) => reader.take(-1)],
   ])("%s stops at the end", (_, read) => {
     const reader = new ByteReader(BYTES, 3, 3);
-    expect(() => read(reader)).toThrow(OutOfBoundsError);
+    expect(() => read(reader)).toThrow(FormatError);
     expect(reader.offset).toBe(3);
   });
 
@@ -33,6 +33,6 @@ describe("ByteReader", () => {
     [0, 8],
     [5, 4],
   ])("rejects the range %d to %d", (offset, end) => {
-    expect(() => new ByteReader(BYTES, offset, end)).toThrow(OutOfBoundsError);
+    expect(() => new ByteReader(BYTES, offset, end)).toThrow(FormatError);
   });
 });

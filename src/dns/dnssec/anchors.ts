@@ -14,40 +14,26 @@ export class TrustAnchorError extends Error {
 }
 
 /**
- * Reads DS and DNSKEY records in the form of zone files: `name [TTL] [IN] DS …`, with comments behind a
- * semicolon, and parentheses around a record of several lines.
+ * Reads DS and DNSKEY records in the form of zone files, one on a line: `name [TTL] [IN] DS …`, with comments
+ * behind a semicolon.
  *
  * @throws TrustAnchorError
  */
 export function parseTrustAnchors(text: string): readonly TrustAnchor[] {
-  const anchors = entriesOf(text).map(([line, words]) => {
+  const anchors = text.split(/\r?\n/).flatMap((line, at) => {
+    const words = line.replace(/;.*/, "").match(/\S+/g);
+    if (words === null) return [];
     try {
-      return parseAnchor(words);
+      return [parseAnchor(words)];
     } catch (error) {
       if (!(error instanceof TrustAnchorError || error instanceof DnsFormatError)) throw error;
-      throw new TrustAnchorError(`line ${line}: ${error.message}`);
+      throw new TrustAnchorError(`line ${at + 1}: ${error.message}`);
     }
   });
   if (anchors.length === 0) throw new TrustAnchorError("it has no record");
   if (anchors.length > MAX_ANCHORS)
     throw new TrustAnchorError(`it has more than ${MAX_ANCHORS} records`);
   return anchors;
-}
-
-/** The records of a file: the line that each begins in, and its words. */
-function entriesOf(text: string): readonly (readonly [line: number, words: readonly string[]])[] {
-  const entries: [number, string[]][] = [];
-  let isOpen = false;
-  for (const [at, line] of text.split(/\r?\n/).entries()) {
-    const words = line.replace(/;.*/, "").match(/[()]|[^()\s]+/g) ?? [];
-    if (words.length > 0 && !isOpen) entries.push([at + 1, []]);
-    for (const word of words) {
-      if (word === "(" || word === ")") isOpen = word === "(";
-      else entries.at(-1)?.[1].push(word);
-    }
-  }
-  if (isOpen) throw new TrustAnchorError("a parenthesis is not closed");
-  return entries;
 }
 
 const RECORD = /^(?:(?:\d+|IN) )*(DS|DNSKEY) (\d{1,5}) (\d{1,3}) (\d{1,3}) (.+)$/i;

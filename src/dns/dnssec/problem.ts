@@ -1,5 +1,4 @@
-import { OutOfBoundsError } from "../../util/bytes.ts";
-import { DnsFormatError } from "../message/name.ts";
+import { FormatError } from "../../util/bytes.ts";
 
 /** The verdicts of validation, RFC 4033 section 5, the worst last. */
 export const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
@@ -33,6 +32,6 @@ export const bogus = problemsOf("bogus");
 /** The problem of an error that a check ended with: data that breaks the format is one too. Throws other errors. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (!(error instanceof DnsFormatError || error instanceof OutOfBoundsError)) throw error;
+  if (!(error instanceof FormatError)) throw error;
   return indeterminate`The resolver has no valid answer: MALFORMED (${error.message}).`;
 }

@@ -35,7 +35,7 @@ export type Answer = ReturnType<typeof readReply>;
  * Reads a reply, or the reason why there is none.
  *
  * @param question follows "no answer" in the sentence about one
- * @throws Problem for a reason; DnsFormatError or OutOfBoundsError for a message that breaks the format
+ * @throws Problem for a reason; FormatError for a message that breaks the format
  */
 export function readReply(reply: Reply | string, question = "") {
   if (typeof reply === "string") {

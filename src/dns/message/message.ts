@@ -1,4 +1,4 @@
-import { ByteReader, OutOfBoundsError } from "../../util/bytes.ts";
+import { ByteReader } from "../../util/bytes.ts";
 import { safeText } from "../../util/text.ts";
 import { type ExtendedError, extendedErrorName, rcodeName } from "./codes.ts";
 import { plainText, tryReadAddress } from "./data.ts";
@@ -36,11 +36,8 @@ export interface QuestionFlags {
 /** A query as it was sent; its response has to match it. */
 export type Query = ReturnType<typeof createQuery>;
 
-/** The header up to the question count; RFC 1035 section 4.1.1. */
-export type Header = NonNullable<ReturnType<typeof tryDecodeHeader>>;
-
 /** The parts of a message that are used. */
-export type Message = Readonly<ReturnType<typeof readMessage>>;
+export type Message = Readonly<ReturnType<typeof decodeMessage>>;
 
 /** Bytes of the header. */
 export const HEADER_BYTES = 12;
@@ -139,43 +136,25 @@ export function createQuery(
 function randomizeCase(name: Uint8Array, bits: Uint8Array): void {
   for (let at = 0; at < name.length; at++) {
     const byte = name[at] as number;
-    const lower = byte | 0x20;
-    // A length byte is at most 63, less than any letter.
-    const isLetter = lower >= 0x61 && lower <= 0x7a;
     const isSet = ((bits[at >>> 3] as number) >>> (at & 7)) & 1;
-    if (isLetter && isSet) name[at] = byte ^ 0x20;
+    if (isSet && isLetter(byte)) name[at] = byte ^ 0x20;
   }
 }
 
-/** Decodes the header, which tells whether a message is a response to ours. Null for fewer than 12 bytes. */
-export function tryDecodeHeader(bytes: Uint8Array) {
-  if (bytes.length < HEADER_BYTES) return null;
-  const reader = new ByteReader(bytes);
-  return {
-    id: reader.uint16(),
-    /** `FLAG`, the opcode and the low four bits of the response code. */
-    flags: reader.uint16(),
-    questionCount: reader.uint16(),
-  };
+/** True for a letter of a name on the wire, whose length bytes are at most 63: less than any letter. */
+export function isLetter(byte: number): boolean {
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x7a;
 }
 
 /**
- * Decodes a message; ignores bytes behind it. Throws DnsFormatError for bytes that break the format,
+ * Decodes a message; ignores bytes behind it. Throws FormatError for bytes that break the format,
  * also in a record that the result leaves out, for more than one question (RFC 9619 section 4), and
  * for more than one OPT record (RFC 6891 section 6.1.1).
  */
-export function decodeMessage(bytes: Uint8Array): Message {
-  try {
-    return readMessage(new ByteReader(bytes));
-  } catch (error) {
-    if (!(error instanceof OutOfBoundsError)) throw error;
-    throw new DnsFormatError(`a message is cut short: ${error.message}`, { cause: error });
-  }
-}
-
-function readMessage(reader: ByteReader) {
+export function decodeMessage(bytes: Uint8Array) {
   const names = new NameReader();
-  const { flags, askedClass, sections } = readSections(reader, names);
+  const { flags, askedClass, sections } = readSections(new ByteReader(bytes), names);
   const [answers = [], authority = []] = sections;
   const pseudo = sections.flat().filter(({ code }) => code === OPT_CODE);
   const [options] = pseudo;

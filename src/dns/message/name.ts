@@ -1,4 +1,4 @@
-import { ByteReader } from "../../util/bytes.ts";
+import { ByteReader, FormatError } from "../../util/bytes.ts";
 
 /*
  * Code holds a name as text in presentation form (RFC 1035 section 5.1), escaped in one way only, with
@@ -21,8 +21,8 @@ const POINTER = 0xc0;
 const DOT = 0x2e;
 const BACKSLASH = 0x5c;
 
-/** A name or message that breaks the format of the DNS. */
-export class DnsFormatError extends Error {
+/** A name or message that breaks a rule of the DNS. */
+export class DnsFormatError extends FormatError {
   override readonly name = "DnsFormatError";
 }
 

@@ -163,7 +163,7 @@ export function canonicalData(type: RecordType, data: ByteReader, names: NameRea
 
 /**
  * Reads a record's data; the reader spans exactly the data. A type without fields has the text of RFC
- * 3597 section 5. Throws DnsFormatError if the data is longer than its content, OutOfBoundsError if it
+ * 3597 section 5. Throws DnsFormatError if the data is longer than its content, FormatError if it
  * is shorter.
  */
 export function decodeRecord(

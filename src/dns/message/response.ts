@@ -1,16 +1,15 @@
+import { ByteReader, FormatError } from "../../util/bytes.ts";
 import { attempt } from "../../util/errors.ts";
 import {
   decodeMessage,
   FLAG,
   HEADER_BYTES,
-  type Header,
+  isLetter,
   type Message,
   OPCODE_MASK,
   type Query,
   type Question,
-  tryDecodeHeader,
 } from "./message.ts";
-import { DnsFormatError } from "./name.ts";
 import type { RecordType, ResourceRecord } from "./record.ts";
 
 /** The response to a query, or what is wrong with it. */
@@ -43,15 +42,16 @@ const TYPE_AND_CLASS_BYTES = 4;
  * not a response to the query: keep waiting.
  */
 export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | AskTcp | null {
-  const header = tryDecodeHeader(bytes);
+  if (bytes.length < HEADER_BYTES) return null;
+  const header = new ByteReader(bytes);
+  const [id, flags, questions] = [header.uint16(), header.uint16(), header.uint16()];
   // A standard query has opcode 0; RFC 1035 section 4.1.1.
-  const isResponse = ((header?.flags ?? 0) & (FLAG.response | OPCODE_MASK)) === FLAG.response;
-  if (header === null || !isResponse) return null;
-  if (header.questionCount === 0) return header.id === query.id ? tryBareFailure(bytes) : null;
-  const match = matchQuestion(header, bytes, query);
+  if ((flags & (FLAG.response | OPCODE_MASK)) !== FLAG.response) return null;
+  if (questions === 0) return id === query.id ? tryBareFailure(bytes) : null;
+  const match = questions === 1 ? matchQuestion(bytes, query) : "other";
   if (match === "other") return null;
   // With another ID it is probably a forgery, and a truncated message is not used in part.
-  if (header.id !== query.id || (header.flags & FLAG.truncated) !== 0) {
+  if (id !== query.id || (flags & FLAG.truncated) !== 0) {
     return { kind: "ask-tcp", fallback: null };
   }
   const response = decodeResponse(bytes, query);
@@ -73,24 +73,21 @@ export function refusesEdns({ rcode, extendedErrors }: Message): boolean {
 
 /**
  * Compares the question of a message with that of the query: the same, in another case, or another. The first
- * name of a message cannot be compressed, so that bytes can be compared; a length byte is less than any
- * letter.
+ * name of a message cannot be compressed, so that bytes can be compared.
  */
 function matchQuestion(
-  { questionCount }: Header,
   bytes: Uint8Array,
   { question: { wireName }, bytes: sent }: Query,
 ): "exact" | "folded" | "other" {
   const nameEnd = HEADER_BYTES + wireName.length;
   const end = nameEnd + TYPE_AND_CLASS_BYTES;
-  if (questionCount !== 1 || bytes.length < end) return "other";
+  if (bytes.length < end) return "other";
   let match: "exact" | "folded" = "exact";
   for (let at = HEADER_BYTES; at < end; at++) {
     const [received, expected] = [bytes[at] as number, sent[at] as number];
     if (received === expected) continue;
-    const lower = received | 0x20;
-    const isLetter = lower >= 0x61 && lower <= 0x7a;
-    if (at >= nameEnd || !isLetter || lower !== (expected | 0x20)) return "other";
+    const isFolded = isLetter(received) && (received ^ expected) === 0x20;
+    if (at >= nameEnd || !isFolded) return "other";
     match = "folded";
   }
   return match;
@@ -138,7 +135,7 @@ function isReferral(
 }
 
 const tryDecodeMessage = (bytes: Uint8Array): Message | null =>
-  attempt(() => decodeMessage(bytes), DnsFormatError) ?? null;
+  attempt(() => decodeMessage(bytes), FormatError) ?? null;
 
 /**
  * The answer of a message to the question, with the records that belong to it: the CNAME chain from the

@@ -9,7 +9,7 @@ import {
   refusesEdns,
 } from "../message/response.ts";
 import type { DnsServer } from "../server.ts";
-import type { DnsSocket, Sockets, Transport } from "./transport.ts";
+import type { Sockets, Transport } from "./transport.ts";
 
 /** The parts of the machine that an exchange uses. */
 export interface ExchangeContext {
@@ -49,8 +49,6 @@ export function startExchange(
 ) {
   const firstTransport = server.protocol ?? (question.overTcp ? "tcp" : "udp");
   let transport: Transport = firstTransport;
-  /** The response to use if TCP fails. */
-  let fallback: ServerResult | null = null;
   let close = () => {};
 
   async function run(): Promise<ServerResult> {
@@ -61,44 +59,37 @@ export function startExchange(
 
   async function ask(query: Query): Promise<ServerResult> {
     transport = firstTransport;
-    fallback = null;
-    if (transport === "udp") {
-      let junk = 0;
-      const match = await receive(query, (bytes) => {
-        const found = matchDatagram(bytes, query);
-        if (found === null) junk += 1;
-        return junk === MAX_JUNK ? TOO_MUCH_JUNK : found;
-      });
-      if (match.kind !== "ask-tcp") return { ...match, transport };
-      fallback = match.fallback && { ...match.fallback, transport };
-      transport = "tcp";
-    }
-    const result = await receive(query, (bytes) => matchStreamed(bytes, query));
-    return result.kind === "message"
-      ? { ...result, transport }
-      : (fallback ?? { ...result, transport });
+    if (transport !== "udp") return { ...(await askStreamed(query)), transport };
+    let junk = 0;
+    const match = await receive(query, (bytes) => {
+      const found = matchDatagram(bytes, query);
+      if (found === null) junk += 1;
+      return junk === MAX_JUNK ? TOO_MUCH_JUNK : found;
+    });
+    if (match.kind !== "ask-tcp") return { ...match, transport };
+    transport = "tcp";
+    const { fallback } = match;
+    const result = await askStreamed(query, fallback ? CONFIRM_TIMEOUT_MS : undefined);
+    if (fallback === null || result.kind === "message") return { ...result, transport };
+    return { ...fallback, transport: "udp" };
   }
 
+  const askStreamed = (query: Query, timeoutMs?: number) =>
+    receive(query, (bytes) => matchStreamed(bytes, query), timeoutMs);
+
   /** Sends the query over the transport; settles with what `read` finds in a message first. */
-  function receive<T>(query: Query, read: (bytes: Uint8Array) => T | null) {
+  function receive<T>(
+    query: Query,
+    read: (bytes: Uint8Array) => T | null,
+    timeoutMs?: number,
+  ): Promise<T | Unreachable> {
     const { promise, resolve, reject } = Promise.withResolvers<T | Unreachable>();
-    let socket: DnsSocket | undefined;
     let isOver = false;
-    close = () => {
-      isOver = true;
-      cancelConfirmation();
-      socket?.close();
-      socket = undefined;
-    };
     const settle = (result: T | Unreachable) => {
-      if (isOver) return;
-      close();
+      if (!isOver) close();
       resolve(result);
     };
-    const fail = (code: string) => settle({ kind: "unreachable", code });
-    const cancelConfirmation = fallback
-      ? clock.after(CONFIRM_TIMEOUT_MS, () => fail("ETIMEDOUT"))
-      : () => {};
+    const failed = (code: string) => settle({ kind: "unreachable", code });
     const message = (bytes: Uint8Array) => {
       try {
         const found = isOver ? null : read(bytes);
@@ -107,17 +98,21 @@ export function startExchange(
         reject(error);
       }
     };
-    sockets.open(transport, server, query.bytes, { message, failed: fail }).then(
-      (opened) => {
-        if (isOver) opened.close();
-        else socket = opened;
-      },
-      (error) => {
-        const code = errorCode(error);
-        if (code === undefined) reject(error);
-        else fail(code);
-      },
-    );
+    const opening = sockets.open(transport, server, query.bytes, { message, failed });
+    opening.catch((error) => {
+      const code = errorCode(error);
+      if (code === undefined) reject(error);
+      else failed(code);
+    });
+    const cancel = timeoutMs ? clock.after(timeoutMs, () => failed("ETIMEDOUT")) : () => {};
+    close = () => {
+      isOver = true;
+      cancel();
+      opening.then(
+        (socket) => socket.close(),
+        () => {},
+      );
+    };
     return promise;
   }
 
@@ -127,10 +122,6 @@ export function startExchange(
     /** The transport that was asked last. */
     get transport(): Transport {
       return transport;
-    },
-    /** The response that waits for TCP to confirm it, if any. */
-    get fallback(): ServerResult | null {
-      return fallback;
     },
     /** Ends the exchange without a result. */
     stop: () => close(),

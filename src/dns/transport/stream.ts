@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { errorCode } from "../../util/errors.ts";
 import { hostnameOf } from "../server.ts";
-import type { Open } from "./transport.ts";
+import type { Open, SocketEvents } from "./transport.ts";
 
 /** Bytes of the length before each message on a connection; RFC 1035 section 4.2.2. */
 const LENGTH_BYTES = 2;
@@ -10,7 +10,7 @@ const LENGTH_BYTES = 2;
 export const openTcp: Open = (server, message, events) => {
   const { connect } = process.getBuiltinModule("node:net");
   const socket = connect({ host: hostnameOf(server), port: server.port });
-  onMessages(socket, events.message, events.failed);
+  onMessages(socket, events);
   socket.write(frameMessage(message));
   return { close: () => socket.destroy() };
 };
@@ -19,14 +19,10 @@ export const openTcp: Open = (server, message, events) => {
  * Reports the messages that arrive over a connection, and its end: an errno name, `EOF`, or `no-connection` if
  * it was not established. Bun 1.4.4 has ECONNREFUSED for that also where no route leads to the server.
  */
-export function onMessages(
-  socket: Socket,
-  received: (message: Uint8Array) => void,
-  failed: (code: string) => void,
-): void {
+export function onMessages(socket: Socket, { message, failed }: SocketEvents): void {
   const stream = new MessageStream();
   socket.on("data", (bytes: Uint8Array) => {
-    for (const message of stream.add(bytes)) received(message);
+    for (const received of stream.add(bytes)) message(received);
   });
   socket.on("error", (error) => {
     const code = errorCode(error) ?? "UNKNOWN";

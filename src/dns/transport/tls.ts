@@ -78,7 +78,7 @@ export function createTlsOpener(clock: Clock, ca?: string): Open {
         else query.events.failed(code);
       }
     };
-    onMessages(socket, receive, end);
+    onMessages(socket, { message: receive, failed: end });
     socket.on("close", () => end("EOF"));
     const connection: TlsConnection = {
       isSuspect: false,

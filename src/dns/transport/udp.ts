@@ -29,26 +29,11 @@ export async function openUdp(
   events: SocketEvents,
   makeSocket: MakeUdpSocket = Bun.udpSocket,
 ): Promise<DnsSocket> {
-  const socket = await bind(server, events, makeSocket);
-  try {
-    socket.send(message);
-  } catch (error) {
-    socket.close();
-    throw error;
-  }
-  return socket;
-}
-
-async function bind(
-  server: DnsServer,
-  events: SocketEvents,
-  makeSocket: MakeUdpSocket,
-): Promise<UdpSocket> {
   const { address, port, zone } = server;
   let peerAddress: string | undefined;
-  for (let tries = 1; ; tries++) {
+  const bind = async (tries = 1): Promise<UdpSocket> => {
     try {
-      const socket = await makeSocket({
+      return await makeSocket({
         hostname: address.version === 6 ? "::" : "0.0.0.0",
         port: randomInt(FIRST_PORT, PORTS),
         connect: { hostname: hostnameOf(server), port },
@@ -62,11 +47,19 @@ async function bind(
           error: (...parts: unknown[]) => events.failed(errorCode(parts.at(-1)) ?? "UNKNOWN"),
         },
       });
-      // Bun 1.4.4 leaves out the zone here, and has it in the sender of a datagram.
-      peerAddress = [socket.remoteAddress.address, zone].filter(Boolean).join("%");
-      return socket;
     } catch (error) {
       if (errorCode(error) !== "EADDRINUSE" || tries === MAX_BIND_TRIES) throw error;
+      return bind(tries + 1);
     }
+  };
+  const socket = await bind();
+  // Bun 1.4.4 leaves out the zone here, and has it in the sender of a datagram.
+  peerAddress = [socket.remoteAddress.address, zone].filter(Boolean).join("%");
+  try {
+    socket.send(message);
+  } catch (error) {
+    socket.close();
+    throw error;
   }
+  return socket;
 }

@@ -27,7 +27,7 @@ export const TAG_MS = 60_000;
 /** How long after its timeout a probe's key stays reserved, in milliseconds: later packets are gone from the Internet. */
 export const QUARANTINE_MS = 10_000;
 /** Probes remembered at once, outstanding or in quarantine. */
-const MAX_PROBES = 2 ** 16;
+export const MAX_PROBES = 2 ** 16;
 /** How often the socket is read and expired probes are freed, in milliseconds, also if no signal comes. */
 export const SWEEP_MS = 1000;
 /** Random sequences tried for a probe: an identifier has 65,536, and most are free. */
@@ -86,7 +86,6 @@ export interface ProberOptions {
   readonly clock?: Clock;
   /** Fills bytes with randomness that cannot be guessed. */
   readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
-  readonly maxProbes?: number;
 }
 
 /**
@@ -128,7 +127,6 @@ export class Prober {
     malformed: 0,
   };
   readonly #random: (bytes: Uint8Array<ArrayBuffer>) => void;
-  readonly #maxProbes: number;
   #tag: number;
   /** When the tag is changed. */
   #renewMs: number;
@@ -151,14 +149,12 @@ export class Prober {
     withoutRaw = null,
     clock = systemClock,
     random = (bytes) => crypto.getRandomValues(bytes),
-    maxProbes = MAX_PROBES,
   }: ProberOptions) {
     this.clock = clock;
     this.withoutRaw = withoutRaw;
     this.#limit = new TargetLimit();
     this.#random = random;
-    this.#maxProbes = maxProbes;
-    this.#tag = this.#randomBytes(1)[0] as number;
+    this.#tag = this.#randomBytes(1).readUInt8();
     this.#renewMs = clock.nowMs() + TAG_MS;
     this.#socket = openSocket(this.#tag);
     this.#socket.onArrival(() => this.#read());
@@ -171,8 +167,7 @@ export class Prober {
 
   /** A random flow label that is not 0; RFC 6437 section 3. */
   randomLabel(): number {
-    const [a, b, c] = this.#randomBytes(3) as unknown as [number, number, number];
-    return ((a << 16) | (b << 8) | c) & 0xfffff || 1;
+    return this.#randomBytes(3).readUIntBE(0, 3) & 0xfffff || 1;
   }
 
   /**
@@ -300,16 +295,15 @@ export class Prober {
 
   /** Random for a SYN, which has no cookie. */
   #identifierOf({ probedPort, flowLabel }: ProbeRequest): number {
-    if (probedPort?.protocol === "tcp") return Buffer.from(this.#randomBytes(2)).readUint16BE();
+    if (probedPort?.protocol === "tcp") return this.#randomBytes(2).readUInt16BE();
     return this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
   }
 
   /** A random sequence that is not in use with the identifier. */
   #freeSequence(identifier: number): number | null {
-    if (this.#probes.size >= this.#maxProbes) return null;
+    if (this.#probes.size >= MAX_PROBES) return null;
     for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
-      const [high, low] = this.#randomBytes(2) as unknown as [number, number];
-      const sequence = high * 256 + low;
+      const sequence = this.#randomBytes(2).readUInt16BE();
       if (!this.#probes.has(probeKey(identifier, sequence))) return sequence;
     }
     return null;
@@ -331,7 +325,7 @@ export class Prober {
   /** Takes another tag from time to time. The last one's probes are still answered. */
   #renewTag(nowMs: number): void {
     if (nowMs < this.#renewMs) return;
-    const tag = this.#randomBytes(1)[0] as number;
+    const tag = this.#randomBytes(1).readUInt8();
     if (!this.#socket.pass?.(tag, this.#tag)) return;
     this.#tag = tag;
     this.#renewMs = nowMs + TAG_MS;
@@ -389,8 +383,8 @@ export class Prober {
     if (isAnswer) probe.settle?.(response, isInTime);
   }
 
-  #randomBytes(count: number): Uint8Array<ArrayBuffer> {
-    const bytes = new Uint8Array(count);
+  #randomBytes(count: number): Buffer<ArrayBuffer> {
+    const bytes = Buffer.alloc(count);
     this.#random(bytes);
     return bytes;
   }

@@ -1,5 +1,5 @@
 import { type Ipv6Address, ipv6FromBytes } from "../../addr/ipv6.ts";
-import { ByteReader, OutOfBoundsError } from "../../util/bytes.ts";
+import { ByteReader, FormatError } from "../../util/bytes.ts";
 import { attempt } from "../../util/errors.ts";
 import { safeText } from "../../util/text.ts";
 import { type ErrorMessage, internetChecksum, TYPE } from "./packet.ts";
@@ -88,7 +88,7 @@ function decodeObjects(bytes: Uint8Array) {
     const body = reader.take(bodyBytes);
     if (objectClass === 1 && classType === 1) mpls.push(...decodeMpls(body));
     if (objectClass !== 2) continue;
-    const about = attempt(() => decodeInterface(classType, body), OutOfBoundsError);
+    const about = attempt(() => decodeInterface(classType, body), FormatError);
     if (about) interfaces.push(about);
   }
   return { mpls, interfaces };
@@ -115,7 +115,7 @@ const HAS = { index: 0x08, address: 0x04, name: 0x02, mtu: 0x01 } as const;
 const FAMILY = { ipv4: 1, ipv6: 2 } as const;
 const MAX_NAME_BYTES = 64;
 
-/** Throws OutOfBoundsError if the object is malformed. */
+/** Throws FormatError if the object is malformed. */
 function decodeInterface(classType: number, body: Uint8Array) {
   const reader = new ByteReader(body);
   return {
@@ -132,7 +132,7 @@ function readAddress(reader: ByteReader): Ipv6Address | null {
   const family = reader.uint16();
   reader.take(2);
   if (family !== FAMILY.ipv4 && family !== FAMILY.ipv6) {
-    throw new OutOfBoundsError(`no length is known for address family ${family}`);
+    throw new FormatError(`no length is known for address family ${family}`);
   }
   const bytes = reader.take(family === FAMILY.ipv4 ? 4 : 16);
   return family === FAMILY.ipv6 ? ipv6FromBytes(bytes) : null;
@@ -141,7 +141,7 @@ function readAddress(reader: ByteReader): Ipv6Address | null {
 /** The length byte counts itself, and zeros fill up the last word. */
 function readName(reader: ByteReader): string {
   const length = reader.uint8();
-  if (length > MAX_NAME_BYTES) throw new OutOfBoundsError(`a name of ${length} bytes`);
+  if (length > MAX_NAME_BYTES) throw new FormatError(`a name of ${length} bytes`);
   const name = safeText(reader.take(length - 1), MAX_NAME_BYTES);
   reader.take(Math.min(-length & 3, reader.remaining));
   return name;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ExtendedError, rcodeName } from "../../../src/dns/message/codes.ts";
-import { decodeMessage, type Message, tryDecodeHeader } from "../../../src/dns/message/message.ts";
-import { DnsFormatError } from "../../../src/dns/message/name.ts";
+import { decodeMessage, type Message } from "../../../src/dns/message/message.ts";
+import { FormatError } from "../../../src/util/bytes.ts";
 import { aaaa, cname, hex } from "../messages.ts";
 
 const QUESTION = "03777777 076578616d706c65 00 001c 0001"; // www.example. AAAA IN, from 12 to 29
@@ -73,41 +73,30 @@ describe("decoded", () => {
   ])("%s", (_, bytes, expected) => {
     expect(decodeMessage(bytes)).toMatchObject(expected);
   });
-
-  test("a header, but not one that is cut short", () => {
-    const bytes = hex("1234 8583 0001 0002 0003 0004");
-    expect(tryDecodeHeader(bytes)).toEqual({
-      id: 0x1234,
-      flags: 0x8583,
-      questionCount: 1,
-    });
-    expect(tryDecodeHeader(bytes.subarray(0, 11))).toBeNull();
-  });
 });
 
+/** What reads beyond the end say: of a name, of a field, and of a record. */
+const CUT_SHORT = /^a name is cut short$|^\d+ bytes at offset|^range /;
+
 describe("refused", () => {
-  test.each([
-    ["nothing", hex(""), "cut short"],
-    ["half a header", hex("1234 8180"), "cut short"],
+  test.each<[string, Uint8Array, string | RegExp]>([
+    ["nothing", hex(""), CUT_SHORT],
+    ["half a header", hex("1234 8180"), CUT_SHORT],
     ["two questions", hex(`1234 8180 0002 0000 0000 0000 ${QUESTION} ${QUESTION}`), "2 questions"],
-    ["counts of 65535", reply("ffff ffff ffff", ANSWER), "cut short"],
+    ["counts of 65535", reply("ffff ffff ffff", ANSWER), CUT_SHORT],
     ["65535 questions", hex(`1234 8180 ffff 0000 0000 0000 ${QUESTION}`), "65535 questions"],
-    ["one record fewer than announced", reply("0002 0000 0000", ANSWER), "cut short"],
+    ["one record fewer than announced", reply("0002 0000 0000", ANSWER), CUT_SHORT],
     [
       "data shorter than its type",
       reply("0001 0000 0000", `c00c 001c 0001 00000000 0004 ${ADDRESS}`),
-      "cut short",
+      CUT_SHORT,
     ],
     [
       "data longer than its type",
       reply("0001 0000 0000", `c00c 0001 0001 00000000 0010 ${ADDRESS}`),
       "too long",
     ],
-    [
-      "data beyond the end",
-      reply("0001 0000 0000", "c00c 002e 0001 00000000 ffff 00"),
-      "cut short",
-    ],
+    ["data beyond the end", reply("0001 0000 0000", "c00c 002e 0001 00000000 ffff 00"), CUT_SHORT],
     ["two OPT records", reply("0000 0000 0002", `${OPT} ${OPT}`), "more than one OPT"],
     [
       "an OPT record whose owner is not the root",
@@ -117,12 +106,12 @@ describe("refused", () => {
     [
       "an option beyond its record",
       reply("0000 0000 0001", "00 0029 04d0 00 00 0000 0004 000f 0004 0000"),
-      "cut short",
+      CUT_SHORT,
     ],
     [
       "an extended error of one byte",
       reply("0000 0000 0001", "00 0029 04d0 00 00 0000 0005 000f 0001 00"),
-      "cut short",
+      CUT_SHORT,
     ],
     [
       "an owner that points at itself",
@@ -140,7 +129,7 @@ describe("refused", () => {
       "backwards",
     ],
   ])("%s", (_, bytes, message) => {
-    expect(() => decodeMessage(bytes)).toThrow(DnsFormatError);
+    expect(() => decodeMessage(bytes)).toThrow(FormatError);
     expect(() => decodeMessage(bytes)).toThrow(message);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
   type Answer,
+  MAX_PROBES,
   type ProbeRequest,
   Prober,
   type ProberOptions,
@@ -484,8 +485,14 @@ describe("what goes out", () => {
   });
 
   test("no more probes are remembered than the limit allows", async () => {
-    const { clock, probe } = start(silence, { maxProbes: 3 });
-    for (let count = 0; count < 3; count++) void probe();
+    const { clock, probe } = start();
+    for (let count = 0; count < MAX_PROBES; count++) {
+      // Over many runs, and at most 512 to one /64.
+      const end = new AbortController();
+      const target = { ...TARGET, word0: count >>> 9 };
+      void probe({ target, flowLabel: count << 4, signal: end.signal });
+      end.abort();
+    }
     expect(await clock.run(probe())).toEqual({ kind: "refused", code: "ENOBUFS" });
     clock.block(REQUEST.timeoutMs + QUARANTINE_MS);
     expect(await clock.run(probe())).toEqual({ kind: "timeout" });
