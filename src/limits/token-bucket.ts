@@ -1,16 +1,13 @@
-import { formatIp, type IpAddress } from "../addr/ip.ts";
+import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
 
 /** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
 export const WINDOW_SECONDS = 60;
 
-/** Buckets of clients; with their names they take less than 20 MB. */
+/** Buckets in memory, with their names less than 20 MB. Half of them are for single clients, the others for those who find no room there. */
 const MAX_BUCKETS = 65_536;
 
-/** The parts of the table that the clients of an IPv6 /32 or IPv4 /16, and those of an IPv6 /48, can take. */
-const NETWORK_PARTS: readonly number[] = [1 / 8, 1 / 32];
-
-/** The part of the table for buckets that new clients share while there is no room for them. */
-const SHARED_PART = 1 / 64;
+/** The names of the buckets of keys begin with it. Only the operator makes keys, so there is always room for them. */
+const KEY = "key:";
 
 /** Seconds that the clock of this machine may be behind the one that a window was begun by. */
 const BEHIND_SECONDS = 1;
@@ -35,14 +32,11 @@ export interface Rates {
 interface Quota {
   readonly name: string;
   readonly limit: number;
-  /** The networks that contain the client, the widest first; none for a key, because only the operator makes keys. */
-  readonly networks: readonly string[];
 }
 
 /** The tokens that a client has used in its window. */
 export interface Bucket {
   readonly name: string;
-  readonly networks: readonly string[];
   /** Tokens that this instance granted, without those that Valkey has counted. */
   granted: number;
   /** Tokens that Valkey had counted at its last answer; 0 for an instance that is alone. */
@@ -73,21 +67,14 @@ export interface RateLimitState {
 /** The limits that a request of the client counts towards: that of its key, or those of its address and /64. */
 function quotasOf(subject: RateLimitSubject, rates: Rates): readonly Quota[] {
   if (subject.kind === "key") {
-    const name = `key:${subject.sha256.slice(0, 32)}`;
-    return [{ name, limit: subject.limit, networks: [] }];
+    return [{ name: `${KEY}${subject.sha256.slice(0, 32)}`, limit: subject.limit }];
   }
   const { address } = subject;
   // Clients of a unix socket that sends no address share one bucket.
   const name = `address:${address === null ? "unknown" : formatIp(address)}`;
-  if (address?.version !== 6) {
-    const networks = address === null ? [] : [`v4:${address.word >>> 16}`];
-    return [{ name, limit: rates.anonymous, networks }];
-  }
-  const wide = address.word0.toString(16);
-  const networks = [wide, `${wide}:${address.word1 >>> 16}`];
-  const own = { name, limit: rates.anonymous, networks };
-  const prefix = `prefix:${wide}:${address.word1.toString(16)}`;
-  return rates.prefix === 0 ? [own] : [own, { name: prefix, limit: rates.prefix, networks }];
+  const own = { name, limit: rates.anonymous };
+  if (address?.version !== 6 || rates.prefix === 0) return [own];
+  return [own, { name: `prefix:${networkOf(address)}`, limit: rates.prefix }];
 }
 
 /**
@@ -95,9 +82,9 @@ function quotasOf(subject: RateLimitSubject, rates: Rates): readonly Quota[] {
  *
  * A window begins in the whole second of a client's first request, so that `resetSeconds` is exact.
  *
- * A bucket is never removed during its window. If the table is full, or the client's network has taken its
- * part of the table, new clients share a bucket with others of their network. So a flood of addresses does
- * not grow the table, avoid the limit, or lock out other networks.
+ * A bucket is never removed during its window. While there is no room for single clients, each new one has a bucket
+ * that chance makes it share with others. So a flood of addresses does not grow the table or avoid the limit, and it
+ * takes a few tokens from everybody and all from nobody.
  */
 export class RateLimiter {
   readonly #rates: Rates;
@@ -105,8 +92,8 @@ export class RateLimiter {
   readonly #size: number;
   /** In the order in which they were stored, which is about that in which their windows end. */
   readonly #buckets = new Map<string, Bucket>();
-  /** Buckets of each network. */
-  readonly #counts = new Map<string, number>();
+  /** Nobody else knows who shares a bucket with whom. */
+  readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0];
 
   /** @param nowMs Unix time in milliseconds */
   constructor(rates: Rates, nowMs = Date.now, size = MAX_BUCKETS) {
@@ -135,26 +122,22 @@ export class RateLimiter {
     const nowSeconds = this.#nowSeconds();
     for (const bucket of this.#buckets.values()) {
       if (isActive(bucket, nowSeconds)) break;
-      this.#remove(bucket);
+      this.#buckets.delete(bucket.name);
     }
-    return quotasOf(subject, this.#rates).map((quota) => {
-      const { name, networks } = this.#ownOrShared(quota);
+    return quotasOf(subject, this.#rates).map(({ name: own, limit }) => {
+      const name = this.#ownOrShared(own);
       const stored = this.#buckets.get(name);
-      const endSeconds = nowSeconds + WINDOW_SECONDS;
-      const fresh = { name, networks, granted: 0, counted: 0, endSeconds };
-      const bucket = stored && isActive(stored, nowSeconds) ? stored : fresh;
-      return { limit: quota.limit, bucket };
+      const fresh = { name, granted: 0, counted: 0, endSeconds: nowSeconds + WINDOW_SECONDS };
+      return { limit, bucket: stored && isActive(stored, nowSeconds) ? stored : fresh };
     });
   }
 
   /** Stores a bucket, so that it is found until its window ends. */
   store(bucket: Bucket): void {
-    const { name, networks } = bucket;
-    const before = this.#buckets.get(name);
-    if (before === bucket) return;
-    if (before) this.#remove(before);
-    this.#buckets.set(name, bucket);
-    for (const network of networks) this.#counts.set(network, this.#countOf(network) + 1);
+    if (this.#buckets.get(bucket.name) === bucket) return;
+    // At the end of the order.
+    this.#buckets.delete(bucket.name);
+    this.#buckets.set(bucket.name, bucket);
   }
 
   /** The state that the response's headers show: the bucket that is empty first; of two alike, the one that stays empty longer. */
@@ -181,33 +164,12 @@ export class RateLimiter {
     return Math.floor(this.#nowMs() / 1000);
   }
 
-  #ownOrShared({ name, networks }: Quota): Pick<Quota, "name" | "networks"> {
-    if (this.#buckets.has(name) || this.#hasRoom(networks)) return { name, networks };
+  #ownOrShared(name: string): string {
+    const half = Math.ceil(this.#size / 2);
+    const isOwn = name.startsWith(KEY) || this.#buckets.size < half || this.#buckets.has(name);
+    if (isOwn) return name;
     const [kind] = name.split(":");
-    const shared = Bun.hash.crc32(networks[0] ?? "") % Math.ceil(this.#size * SHARED_PART);
-    return { name: `${kind}:shared:${shared}`, networks: [] };
-  }
-
-  #hasRoom(networks: readonly string[]): boolean {
-    if (networks.length === 0) return true;
-    const isBelow = (count: number, part = 1) => count < Math.max(1, this.#size * part);
-    return (
-      isBelow(this.#buckets.size, 1 - 2 * SHARED_PART) &&
-      networks.every((network, at) => isBelow(this.#countOf(network), NETWORK_PARTS[at]))
-    );
-  }
-
-  #countOf(network: string): number {
-    return this.#counts.get(network) ?? 0;
-  }
-
-  #remove({ name, networks }: Bucket): void {
-    this.#buckets.delete(name);
-    for (const network of networks) {
-      const left = this.#countOf(network) - 1;
-      if (left > 0) this.#counts.set(network, left);
-      else this.#counts.delete(network);
-    }
+    return `${kind}:shared:${Bun.hash.xxHash32(name, this.#seed) % (half / 2)}`;
   }
 }
 

@@ -104,7 +104,7 @@ describe("an IPv6 /64", () => {
 });
 
 describe("a /64 that has used up its tokens", () => {
-  test("fills no slots of newcomers, however many addresses it uses", () => {
+  test("takes no tokens of newcomers, however many addresses it uses", () => {
     const { take } = setUp({ anonymous: 100, prefix: 1000 });
     for (let host = 0; host < 400_000; host++) {
       take(`2001:db8::${(host >>> 16).toString(16)}:${(host & 0xffff).toString(16)}`);
@@ -204,10 +204,10 @@ describe("a request that counts as several", () => {
 const remainingOf = (states: readonly { readonly remaining: number }[]) =>
   states.map(({ remaining }) => remaining);
 
-/** A limiter with room for 124 buckets of addresses, each of another /16; a token was taken from each. */
+/** A limiter with room for 124 buckets of single addresses; a token was taken from each. */
 function fullLimiter() {
   const clock = { ms: START_MS };
-  const limiter = new RateLimiter({ anonymous: 9, prefix: 0 }, () => clock.ms, 128);
+  const limiter = new RateLimiter({ anonymous: 9, prefix: 0 }, () => clock.ms, 248);
   const take = (text: string, price = 1) =>
     limiter.take({ kind: "address", address: address(text) }, price);
   const clients = Array.from({ length: 124 }, (_, index) => `${index + 1}.0.0.1`);
@@ -221,21 +221,20 @@ describe("a full table", () => {
     expect(remainingOf(states)).toEqual(Array(124).fill(8));
   });
 
-  test("keeps every bucket in use, and lets new clients of one /16 or /32 share one", () => {
+  test("keeps every bucket in use, and lets chance decide which newcomers share one", () => {
     const { take, clients, clock } = fullLimiter();
     clock.ms += 1_000;
-    for (const network of ["200.1.0.", "2001:db8:"]) {
-      const [one, other] =
-        network === "2001:db8:"
-          ? [`${network}:1`, `${network}1::1`]
-          : [`${network}1`, `${network}200`];
-      expect(take(one as string).remaining).toBe(8);
-      expect(take(other as string).remaining).toBe(7);
-      expect(take(other as string, 0)).toMatchObject({
-        remaining: 7,
-        resetSeconds: START_SECONDS + 61,
-      });
-    }
+    const newcomers = Array.from({ length: 62 }, (_, index) => `200.1.0.${index + 1}`);
+    const states = newcomers.map((client) => take(client));
+    // 62 clients in 62 shared buckets: hardly ever more than eight in one.
+    expect(states.filter(({ allowed }) => allowed).length).toBeGreaterThan(58);
+    const first = newcomers[0] as string;
+    const { remaining } = take(first, 0);
+    expect(remaining).toBeLessThan(9);
+    expect(take(first)).toMatchObject({
+      remaining: remaining - 1,
+      resetSeconds: START_SECONDS + 61,
+    });
     clock.ms += 58_000;
     expect(remainingOf(clients.map((client) => take(client)))).toEqual(Array(124).fill(7));
   });
@@ -258,22 +257,25 @@ describe("a full table", () => {
   });
 });
 
-describe("a flood from one network locks out no other:", () => {
+describe("a flood locks out nobody:", () => {
   // biome-ignore format: a table
   test.each<[string, (index: number) => [number, number]]>([
     ["the 256 /64s of a /56", (index) => [0x20010db8, 0x0001_0000 | (index & 0xff)]],
     ["the 65,536 /48s of a /32", (index) => [0x20010db8, index << 16]],
+    ["everywhere", (index) => [Math.imul(index, 0x9e3779b1) >>> 0, 0]],
   ])("%s", (_, prefix) => {
     const { limiter, take } = setUp({ anonymous: 100, prefix: 1000 });
-    for (let index = 0; index < 400_000; index++) {
+    // 5,000 a second for a minute, each from another address.
+    for (let index = 0; index < 300_000; index++) {
       const [word0, word1] = prefix(index);
       const flood = { version: 6, word0, word1: word1 >>> 0, word2: index, word3: 1 } as const;
       limiter.take({ kind: "address", address: flood }, 1);
     }
-    for (let host = 0; host < 300; host++) {
-      expect(take(`2001:db9:${host.toString(16)}::1`)).toMatchObject({ remaining: 99 });
-      expect(take(`198.51.${100 + (host >> 8)}.${host & 255}`)).toMatchObject({ remaining: 99 });
-    }
+    const left = Array.from({ length: 300 }, (_, host) => [
+      take(`2001:db9:${host.toString(16)}::1`).remaining,
+      take(`198.51.${100 + (host >> 8)}.${host & 255}`).remaining,
+    ]);
+    expect(Math.min(...left.flat())).toBeGreaterThan(50);
   });
 });
 
