@@ -52,12 +52,20 @@ function readIpv6(reader: ByteReader): string {
   );
 }
 
-/** Reads one or more character-strings, up to the end. Throws DnsFormatError for none, FormatError for one that is cut short. */
+/** Reads one or more character-strings, up to the end. Throws DnsFormatError for none, or for one that is cut short. */
 function readTexts(reader: ByteReader): string {
-  const texts: string[] = [];
-  while (reader.remaining > 0) texts.push(quotedText(reader.take(reader.uint8())));
-  if (texts.length === 0) throw new DnsFormatError("a TXT record has no string");
-  return texts.join(" ");
+  // There can be 65,000 of them, which is too many for a view of each.
+  const strings = rest(reader);
+  let text = "";
+  for (let at = 0; at < strings.length; ) {
+    const end = at + 1 + (strings[at] as number);
+    if (end > strings.length) throw new DnsFormatError("a string of a TXT record is cut short");
+    text += at === 0 ? '"' : ' "';
+    for (at += 1; at < end; at++) text += QUOTED_BYTE_TEXT[strings[at] as number];
+    text += '"';
+  }
+  if (text === "") throw new DnsFormatError("a TXT record has no string");
+  return text;
 }
 
 /** A character-string in quotes; RFC 1035 section 5.1. */
