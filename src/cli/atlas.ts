@@ -1,5 +1,5 @@
 import { HEADER_BYTES, PAYLOAD_BYTES, TYPE } from "../icmp/wire/packet.ts";
-import { mergeRound } from "../tools/mtr/report.ts";
+import { mergeRound, outcomesIn } from "../tools/mtr/report.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
 import type { PingResult } from "../tools/ping/result.ts";
 import type { TraceResult } from "../tools/trace/result.ts";
@@ -125,17 +125,8 @@ export function atlasMtr(result: MtrResult, run: AtlasRun): object {
   const replies = result.hops.map((): object[] => []);
   let merged: MtrRound | undefined;
   for (const round of run.events as readonly MtrRound[]) {
-    for (const hop of round.hops) {
-      const earlier = merged?.hops.find((each) => each.hop === hop.hop);
-      const isNew = (count: "received" | "sent" | "unknown") =>
-        hop[count] > (earlier?.[count] ?? 0);
-      if (isNew("received")) {
-        const from = hop.addresses.find(({ ip, received }) => {
-          const before = earlier?.addresses.find((address) => address.ip === ip);
-          return received > (before?.received ?? 0);
-        });
-        replies[hop.hop - 1]?.push({ from: from?.ip ?? hop.ip, rtt: hop.last });
-      } else if (isNew("sent") && !isNew("unknown")) replies[hop.hop - 1]?.push(NO_REPLY);
+    for (const { hop, ip, rtt } of outcomesIn(merged, round)) {
+      replies[hop - 1]?.push(rtt === null ? NO_REPLY : { from: ip, rtt });
     }
     merged = mergeRound(merged, round);
   }

@@ -1,7 +1,6 @@
 import { HEADER_BYTES, IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/wire/packet.ts";
 import type { MtrResult } from "../tools/mtr/result.ts";
 import type { PingResult } from "../tools/ping/result.ts";
-import { pingTotals } from "../tools/ping/verdict.ts";
 import { MAX_WIDTH } from "../tools/report-text.ts";
 import type { ToolName } from "../tools/reports.ts";
 import type { TraceResult } from "../tools/trace/result.ts";
@@ -27,14 +26,14 @@ const PING_HOP_LIMIT = 64;
 
 /** A ping is one row: what `mtr -f 64 -m 64` measures. */
 function pingRows({ target, results, stats, details }: PingResult): readonly Row[] {
-  const { sent, unknown } = pingTotals([...results, ...details.lost]);
-  const { received, avg, min, max } = stats;
+  const { transmitted, received, avg, min, max } = stats;
+  const unknown = details.lost.filter(({ reason }) => reason === "unknown").length;
   const squares = results.map(({ rtt }) => (rtt - (avg ?? 0)) ** 2);
   const variance = squares.reduce((sum, square) => sum + square, 0) / Math.max(1, squares.length);
   const last = results.at(-1)?.rtt ?? null;
   const times = { last, avg, min, max, stdDev: Math.sqrt(variance) };
   const host = received > 0 ? target : null;
-  return [{ hop: PING_HOP_LIMIT, host, sent: sent - unknown, received, ...times }];
+  return [{ hop: PING_HOP_LIMIT, host, sent: transmitted - unknown, received, ...times }];
 }
 
 /** A trace is one round, in which each hop answered or not; an error that ends the path is no answer of a hop. */
