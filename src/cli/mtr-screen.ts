@@ -1,4 +1,4 @@
-import { ENOUGH } from "../tools/engine.ts";
+import { ENOUGH } from "../tools/budget.ts";
 import { mergeRound, mtrDraft, mtrReport, outcomesIn } from "../tools/mtr/report.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
