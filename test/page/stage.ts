@@ -231,6 +231,9 @@ export function pageUrl({ urls }: Service): string {
 /** Opens a place, gives it the key if it asks for one, and runs it to its end if it has to be told to. */
 export async function runAt(page: Page, place: string, key: string): Promise<void> {
   await page.goto(place);
+  const [, tool] = /#\/([a-z-]+)/.exec(place) ?? [];
+  // The page shows another place a moment after its address has changed.
+  if (tool) await page.locator(`nav [aria-current][href^="#/${tool}"]`).waitFor();
   if (await page.locator("#key").isVisible()) await page.fill("#key", key);
   const run = page.getByRole("button", { name: "Run", exact: true });
   if (!(await run.isVisible())) return;

@@ -131,7 +131,8 @@ function said(service: Service): string {
 
 scaleTest("a Valkey that is too slow is not waited for, and the log says it once", async () => {
   await using server = await ValkeyServer.start();
-  const proxy = startSlowProxy(server.port, 200);
+  // So slow that an instance that does not get the processor for a moment has no answer either.
+  const proxy = startSlowProxy(server.port, 2000);
   const url = `valkey://[::1]:${proxy.port}`;
   await using instances = await startInstances({ url }, SETTINGS);
   const { services } = instances;
