@@ -7,8 +7,8 @@ import type { RequestInfo } from "./request.ts";
 import { respond } from "./respond.ts";
 
 /**
- * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. A client
- * without room for a comment that has read nothing since the last one does not read.
+ * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. If something
+ * waits at two of them and nothing was read between, the client does not read.
  */
 export const COMMENT_INTERVAL_MS = 5000;
 
@@ -31,14 +31,19 @@ export async function streamEvents(
 ): Promise<Response> {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   let isBegun = false;
+  /** True if something waited at the last comment, and nothing was read since. */
+  let isStuck = false;
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(
-    {},
+    {
+      transform(chunk, controller) {
+        isStuck = false;
+        controller.enqueue(chunk);
+      },
+    },
     { highWaterMark: MAX_WAITING, size: (chunk) => chunk?.length ?? 0 },
   );
   const client = writable.getWriter();
   const gone = abortedBy(info.request.signal);
-  // The size is null after the client has gone, and then writing fails, which its signal says too.
-  const hasRoom = () => (client.desiredSize ?? 0) > 0;
   const send = (text: string) => void client.write(Buffer.from(text)).catch(() => {});
   const tell = (event: string, data: string) => {
     isBegun = true;
@@ -47,17 +52,15 @@ export async function streamEvents(
   };
   const onEvent: Call["onEvent"] = (name, data, mayTell = () => true) => {
     const text = JSON.stringify(data);
-    if (hasRoom() && mayTell(Buffer.byteLength(text))) tell(name, text);
+    // The size is null after the client has gone, and then writing fails, which its signal says too.
+    if ((client.desiredSize ?? 0) > 0 && mayTell(Buffer.byteLength(text))) tell(name, text);
   };
-  let sizeBefore: number | null = null;
   const comments = setInterval(() => {
-    const size = client.desiredSize;
-    if (hasRoom()) send(":\n\n");
-    // Without room nothing is sent, and only reading changes the size.
-    else if (size === sizeBefore) gone.abort();
-    sizeBefore = size;
+    if (client.desiredSize === MAX_WAITING) send(":\n\n");
+    else if (isStuck) gone.abort();
+    isStuck = client.desiredSize !== MAX_WAITING;
   }, COMMENT_INTERVAL_MS);
-  const run = async () => {
+  const ended = (async () => {
     try {
       tell("result", await handle(onEvent, gone.signal));
       return 200;
@@ -71,8 +74,7 @@ export async function streamEvents(
       clearInterval(comments);
       void client.close().catch(() => {});
     }
-  };
-  const ended = run();
+  })();
   await Promise.race([begun, ended]);
   info.ended = ended;
   return respond(info, readable, 200, EVENT_STREAM_HEADERS);
