@@ -194,11 +194,19 @@ const PARSERS: readonly [name: string, bytes: number, parse: (text: string) => u
   ["bytes for people", READ_BYTES, (text) => safeText(Buffer.from(text), 255)],
 ];
 
-describe.each(PARSERS)("%s takes little time for", (_, bytes, parse) => {
-  test.each(Object.entries(WORST))("%s", async (_, make) => {
+/** The inputs of `WORST` that take too long, with their milliseconds. */
+async function slowInputs(bytes: number, parse: (text: string) => unknown) {
+  const slow: string[] = [];
+  for (const [what, make] of Object.entries(WORST)) {
     const text = make(bytes);
-    expect(await leastMs(() => parse(text))).toBeLessThan(MOST_MS);
-  });
+    const ms = await leastMs(() => parse(text));
+    if (ms >= MOST_MS) slow.push(`${what}: ${ms} ms`);
+  }
+  return slow;
+}
+
+test.each(PARSERS)("%s takes little time", async (_, bytes, parse) => {
+  expect(await slowInputs(bytes, parse)).toEqual([]);
 });
 
 /** A record of DNS with the name in bytes. */
@@ -367,7 +375,7 @@ describe("agents", () => {
   /** As many values as a message of a size may have. */
   const values = (bytes: number) => bytes / 16 - 64;
   const result = (fields: object) =>
-    JSON.stringify({ result: { ...mtr.example, target: "::1", ...fields } });
+    JSON.stringify({ result: { ...mtr.example, target: "::1", ip: "::1", ...fields } });
   const hop = { ...(mtr.example as { hops: object[] }).hops[0] };
   const address = { ip: "2001:db8::1", hostname: "x".repeat(200), received: 1, share: 1 };
   const keys = (count: number) =>
@@ -485,20 +493,14 @@ describe("agents", () => {
     expect(() => read(null, message as never)).toThrow("ams");
   });
 
-  test.each(Object.entries(WORST))(
-    "a question and an announcement of %s take little time",
-    async (_, make) => {
-      const question = Buffer.from(make(MAX_QUESTION_BYTES));
-      expect(
-        await leastMs(() => readMessage(questionSchema, question, MAX_QUESTION_BYTES)),
-      ).toBeLessThan(MOST_MS);
-      const directory = createDirectory([], { info() {}, warn() {} });
-      const announcement = Buffer.from(make(2048));
-      expect(await leastMs(() => directory.note("ams", "00000000", announcement, 0))).toBeLessThan(
-        MOST_MS,
-      );
-    },
-  );
+  test("questions and announcements take little time", async () => {
+    const directory = createDirectory([], { info() {}, warn() {} });
+    const read = (text: string) =>
+      readMessage(questionSchema, Buffer.from(text), MAX_QUESTION_BYTES);
+    const note = (text: string) => directory.note("ams", "00000000", Buffer.from(text), 0);
+    expect(await slowInputs(MAX_QUESTION_BYTES, read)).toEqual([]);
+    expect(await slowInputs(2048, note)).toEqual([]);
+  });
 
   test("a question with as many prefixes as it may have takes little time", async () => {
     const targets = {
