@@ -485,12 +485,13 @@ describe("agents", () => {
   test("headers of a message are not read, for which the client would take minutes", () => {
     const message = {
       data: new Uint8Array(),
+      size: () => 1e6,
       get headers() {
         throw new Error("read");
       },
     };
     const read = replyReader("ams", { endpoint: mtr as never, parameters: { target: "::1" } });
-    expect(() => read(null, message as never)).toThrow("ams");
+    expect(() => read(null, message as never)).toThrow("not valid");
   });
 
   test("questions and announcements take little time", async () => {

@@ -30,6 +30,15 @@ const BOUNDED: ReadonlyMap<string, string> = new Map([
 /** The replies that do not refuse or fail. */
 type Progress = Exclude<Reply, { readonly error: object } | { readonly refused: string }>;
 
+/** The status of a message from the server itself, which has no data: there is no subscriber. */
+const NO_RESPONDERS = 503;
+
+/** Bytes of such a message with its subject; the client takes minutes to read a megabyte of headers. */
+const MAX_STATUS_BYTES = 1024;
+
+/** A message with its size, which its type leaves out: bytes of subjects, headers and data. */
+type Sized = Msg & { size(): number };
+
 /**
  * Makes the reader of the replies to one question, through which all that an agent says passes before it
  * is used: its size, its shape, whether it is about what was asked, and its characters. The reader throws
@@ -53,8 +62,7 @@ export function replyReader(location: string, { endpoint, parameters }: Question
   };
   /** @param about for a result or the details of an error, which say what they are about */
   const check = (schema: z.ZodType, value: object, about: Fields = {}) => {
-    // A list that is too long is not checked, which takes time.
-    const where = beyond === undefined ? mismatchOf(schema, value) : undefined;
+    const where = mismatchOf(schema, value);
     if (where !== undefined) {
       throw unavailable(location, `its answer is not as this version describes it at ${where}`);
     }
@@ -76,10 +84,13 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     error.message = error.status === 500 ? `At the location ${location}: ${message}` : message;
     return error;
   };
-  return (error: Error | null, { data }: Msg): Progress => {
+  return (error: Error | null, message: Msg): Progress => {
     if (error) throw unavailable(location, "NATS does not let this service read answers");
-    // The server says so if there is no subscriber; the client takes minutes to read a megabyte of headers.
-    if (data.length === 0) throw new ApiError("LOCATION_NOT_FOUND", { location });
+    const { data } = message;
+    const isBrief = data.length === 0 && (message as Sized).size() < MAX_STATUS_BYTES;
+    if (isBrief && message.headers?.code === NO_RESPONDERS) {
+      throw new ApiError("LOCATION_NOT_FOUND", { location });
+    }
     bytes += data.length;
     replies += 1;
     if (bytes > MAX_ALL_BYTES || replies > MAX_REPLIES) {

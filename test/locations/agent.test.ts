@@ -90,5 +90,5 @@ test("a run whose events would be more than an answer may have ends early, with 
       reject(error);
     }
   });
-  expect(await promise).toEqual({ rounds: 13, cutShort: "events" });
+  expect(await promise).toEqual({ rounds: 21, cutShort: "events" });
 });
