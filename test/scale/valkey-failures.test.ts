@@ -131,8 +131,7 @@ function said(service: Service): string {
 
 scaleTest("a Valkey that is too slow is not waited for, and the log says it once", async () => {
   await using server = await ValkeyServer.start();
-  // So slow that an instance that does not get the processor for a moment has no answer either.
-  const proxy = startSlowProxy(server.port, 2000);
+  const proxy = startSlowProxy(server.port, 200);
   const url = `valkey://[::1]:${proxy.port}`;
   await using instances = await startInstances({ url }, SETTINGS);
   const { services } = instances;
@@ -142,9 +141,11 @@ scaleTest("a Valkey that is too slow is not waited for, and the log says it once
   // Each tries again and again.
   await until(async () => proxy.connections() > 3 * 4);
   for (const service of services) {
-    // A busy machine may also take too long to connect, which is another reason.
-    const reasons = said(service).match(/reason="[^"]*"/g) ?? [];
-    expect(new Set(reasons).size).toBe(reasons.length);
+    // An instance that does not get the processor for as long may have an answer in between.
+    const states = said(service)
+      .split("\n")
+      .map((line) => /reason="[^"]*"/.exec(line)?.[0]);
+    expect(states.filter((state, at) => at > 0 && state === states[at - 1])).toEqual([]);
     expect(said(service)).toContain("no answer within 50 ms");
   }
   proxy.stop();
