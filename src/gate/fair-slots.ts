@@ -1,0 +1,129 @@
+/** Gives a slot back, or ends the wait for it; only the first call does something. */
+export type Leave = () => void;
+
+/** Clients' requests that wait for one kind of slot at the same time; further ones are refused. */
+const MAX_WAITING = 1_024;
+
+/**
+ * Bounds how much happens at once, with a fair share for each client: measurements, DNS questions, the questions
+ * that an agent works on, and the packets that are next to leave for a target.
+ *
+ * A client gets a slot only while it holds fewer than are free. So one client gets at most half of them, eight get a
+ * ninth each, and the next one finds a slot at once. Clients that wait take turns.
+ */
+export class FairSlots {
+  readonly limit: number;
+  /** How many slots each client holds. */
+  readonly #held = new Map<string, number>();
+  /** Those who wait, by client; the client at the front is next. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+  #running = 0;
+  #waiters = 0;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  /** Slots in use. */
+  get running(): number {
+    return this.#running;
+  }
+
+  /** True if nobody holds a slot or waits for one. */
+  get isIdle(): boolean {
+    return this.#running === 0 && this.#waiters === 0;
+  }
+
+  /** Takes a slot if there is one now; else null. */
+  tryTake(client: string): Leave | null {
+    if (!this.#mayTake(client)) return null;
+    this.#count(client, 1);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#count(client, -1);
+      this.#serve();
+    };
+  }
+
+  /** Calls `onEnter` as soon as the client has a slot, which may be at once, unless it leaves before. */
+  enter(client: string, onEnter: () => void): Leave {
+    let leave = this.tryTake(client);
+    if (leave !== null) {
+      onEnter();
+      return leave;
+    }
+    const waiters = this.#waiting.getOrInsertComputed(client, () => new Set());
+    const stop = () => {
+      if (!waiters.delete(admit)) return false;
+      this.#waiters--;
+      if (waiters.size === 0) this.#waiting.delete(client);
+      return true;
+    };
+    const admit = () => {
+      stop();
+      leave = this.tryTake(client);
+      onEnter();
+    };
+    waiters.add(admit);
+    this.#waiters++;
+    return () => {
+      if (!stop()) leave?.();
+    };
+  }
+
+  /** Waits for a slot; null if the signal aborts first. */
+  async wait(client: string, signal: AbortSignal): Promise<Leave | null> {
+    if (signal.aborted) return null;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const giveUp = () => resolve(false);
+    signal.addEventListener("abort", giveUp);
+    const leave = this.enter(client, () => resolve(true));
+    const hasEntered = await promise;
+    signal.removeEventListener("abort", giveUp);
+    if (hasEntered) return leave;
+    leave();
+    return null;
+  }
+
+  /**
+   * Waits for a slot; null at once for a client that holds or waits for its share already: the slots divided by the
+   * clients that want some.
+   */
+  async take(client: string, signal: AbortSignal): Promise<Leave | null> {
+    const clients = new Set([...this.#held.keys(), ...this.#waiting.keys(), client]).size;
+    const wanted = (this.#held.get(client) ?? 0) + (this.#waiting.get(client)?.size ?? 0);
+    const hasShare = wanted >= Math.max(1, Math.floor(this.limit / clients));
+    if (!this.#mayTake(client) && (hasShare || this.#waiters >= MAX_WAITING)) return null;
+    return await this.wait(client, signal);
+  }
+
+  #mayTake(client: string): boolean {
+    return this.limit - this.#running > (this.#held.get(client) ?? 0);
+  }
+
+  #count(client: string, change: 1 | -1): void {
+    this.#running += change;
+    const held = (this.#held.get(client) ?? 0) + change;
+    if (held === 0) this.#held.delete(client);
+    else this.#held.set(client, held);
+  }
+
+  /** Admits those who wait and may have a slot now, one of each client in turn. */
+  #serve(): void {
+    for (const [client, [admit]] of [...this.#waiting]) {
+      if (admit === undefined || !this.#mayTake(client)) continue;
+      admit();
+      this.#toTheEnd(client);
+    }
+  }
+
+  /** The next turn is that of another client. */
+  #toTheEnd(client: string): void {
+    const waiters = this.#waiting.get(client);
+    if (waiters === undefined) return;
+    this.#waiting.delete(client);
+    this.#waiting.set(client, waiters);
+  }
+}

@@ -1,0 +1,122 @@
+import { type Clock, pause, systemClock } from "../util/clock.ts";
+import { Bounds, type Departure, portKey, SYN_PAUSE_MS } from "./bounds.ts";
+import { FairSlots, type Leave } from "./fair-slots.ts";
+
+/** The one on whose behalf something leaves. */
+export interface Caller {
+  /** Whose share it uses; the runs of one client share it. */
+  readonly client: string;
+  /** Called when something begins to wait for a bound. */
+  readonly onWaiting?: (() => void) | undefined;
+  /** Called when nothing waits any more, with the milliseconds that something did. */
+  readonly onWaited?: ((ms: number) => void) | undefined;
+  /** Called for each SYN and connection that leaves. */
+  readonly onSyn?: (() => void) | undefined;
+}
+
+/** Something that is about to leave, and for whom. */
+export interface Leaving extends Departure {
+  readonly caller: Caller;
+}
+
+/**
+ * The one way out: everything that leaves this machine for a target asks `mayLeave`. What has to wait for a bound takes
+ * turns by client, first at its port and then at its network, so that nobody waits for all that another client sends.
+ */
+export class Gate {
+  readonly bounds = new Bounds();
+  readonly #clock: Clock;
+  /** The turn at each port and network where something waits. */
+  readonly #turns = new Map<string, FairSlots>();
+  /** The SYNs that runs have announced and not sent yet, by port and client. */
+  readonly #expected = new Map<string, Map<string, number>>();
+  /** The callers of which something waits: how much, and since when. */
+  readonly #waiting = new Map<Caller, { count: number; readonly sinceMs: number }>();
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Counts something that leaves, and returns true where it may leave now. Otherwise the promise is true when it may,
+   * or false if the signal aborts before.
+   */
+  mayLeave(leaving: Leaving, signal: AbortSignal): true | Promise<boolean> {
+    const mustQueue =
+      this.#turns.size > 0 && this.bounds.keysOf(leaving).some((key) => this.#turns.has(key));
+    return (!mustQueue && this.#take(leaving) === 0) || this.#wait(leaving, signal);
+  }
+
+  /**
+   * Announces SYNs of a client to a port.
+   *
+   * @returns the milliseconds until they will have left if all that is announced there takes turns by client, and
+   *   functions to call for each that has left and at the end
+   */
+  expect(departure: Departure, client: string, count: number) {
+    const key = portKey(departure) ?? "";
+    const clients = this.#expected.getOrInsertComputed(key, () => new Map<string, number>());
+    const add = (change: number) => {
+      const sum = (clients.get(client) ?? 0) + change;
+      if (sum > 0) clients.set(client, sum);
+      else clients.delete(client);
+      if (clients.size === 0) this.#expected.delete(key);
+      return sum;
+    };
+    const own = add(count);
+    const turns = clients.values().reduce((sum, each) => sum + Math.min(each, own), 0);
+    let remaining = count;
+    const left = (number = 1) => {
+      const known = Math.min(number, remaining);
+      remaining -= known;
+      if (known > 0) add(-known);
+    };
+    return { waitMs: turns * SYN_PAUSE_MS, left, end: () => left(remaining) };
+  }
+
+  /** Callers that wait, and ports for which something is announced. */
+  counts() {
+    return { waiting: this.#waiting.size, expected: this.#expected.size };
+  }
+
+  #take(leaving: Leaving): number {
+    const waitMs = this.bounds.take(leaving, this.#clock.nowMs());
+    if (waitMs === 0 && leaving.probedPort?.protocol === "tcp") leaving.caller.onSyn?.();
+    return waitMs;
+  }
+
+  async #wait(leaving: Leaving, signal: AbortSignal): Promise<boolean> {
+    const { caller } = leaving;
+    const keys = this.bounds.keysOf(leaving);
+    const turns: Leave[] = [];
+    this.#noteWait(caller, 1);
+    try {
+      for (const key of keys) {
+        const slots = this.#turns.getOrInsertComputed(key, () => new FairSlots(1));
+        const turn = await slots.wait(caller.client, signal);
+        if (turn === null) return false;
+        turns.push(turn);
+      }
+      for (;;) {
+        const waitMs = this.#take(leaving);
+        if (waitMs === 0) return true;
+        await pause(this.#clock, waitMs, signal);
+        if (signal.aborted) return false;
+      }
+    } finally {
+      for (const turn of turns) turn();
+      for (const key of keys) if (this.#turns.get(key)?.isIdle) this.#turns.delete(key);
+      this.#noteWait(caller, -1);
+    }
+  }
+
+  #noteWait(caller: Caller, change: 1 | -1): void {
+    const nowMs = this.#clock.nowMs();
+    const waiting = this.#waiting.getOrInsertComputed(caller, () => ({ count: 0, sinceMs: nowMs }));
+    waiting.count += change;
+    if (change === 1 && waiting.count === 1) caller.onWaiting?.();
+    if (waiting.count > 0) return;
+    this.#waiting.delete(caller);
+    caller.onWaited?.(nowMs - waiting.sinceMs);
+  }
+}
