@@ -39,6 +39,13 @@ export interface Departure {
   readonly hopLimit?: number;
 }
 
+/** A bound that a departure can meet. */
+interface Bound {
+  readonly key: string;
+  /** Milliseconds until it lets the next one pass; not above 0 if that is now. */
+  waitMs(nowMs: number): number;
+}
+
 /**
  * Bounds what leaves for each network and each TCP port in a second, since clients together must not make a flood, and
  * the probes that wait in the kernel for neighbours.
@@ -56,33 +63,37 @@ export class Bounds {
   readonly #answeredMs = new Map<string, number>();
   #sweptMs = -Infinity;
 
-  /** The bounds that a departure meets, its port's first. */
-  keysOf(departure: Departure): readonly string[] {
+  /** The bounds that a departure can meet, in the order in which it waits for them. */
+  of(departure: Departure): readonly Bound[] {
     const syn = this.#synKey(departure);
     const network = networkOf(departure.target);
-    return syn === undefined ? [network] : [syn, network];
+    const bounds: Bound[] = [];
+    if (syn !== undefined)
+      bounds.push({ key: syn, waitMs: (nowMs) => this.#synWaitMs(syn, nowMs) });
+    if (this.#unansweredNeighbour(departure) !== undefined)
+      bounds.push({ key: "neighbours", waitMs: (nowMs) => this.#neighbourWaitMs(nowMs) });
+    bounds.push({
+      key: network,
+      waitMs: (nowMs) => waitMsOf(this.#leftSince(network, nowMs), nowMs),
+    });
+    return bounds;
   }
 
-  /** Counts one more departure and returns 0, unless a bound is met: then it returns the milliseconds after which to try again. */
-  take(departure: Departure, nowMs: number): number {
-    const { target, source } = departure;
+  /** Counts one more departure and returns true, unless it meets a bound. */
+  take(departure: Departure, nowMs: number): boolean {
     if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs);
     const syn = this.#synKey(departure);
-    const pauseMs = syn ? (this.#synMs.get(syn) ?? -Infinity) + SYN_PAUSE_MS - nowMs : 0;
-    if (pauseMs > 0) return pauseMs;
-    const network = networkOf(target);
-    const leftMs = this.#leftMs.get(network) ?? [];
-    while ((leftMs[0] ?? Infinity) <= nowMs - 1000) leftMs.shift();
-    if (leftMs.length >= PACKETS_PER_SECOND) return (leftMs[0] ?? nowMs) + 1000 - nowMs;
-    const neighbour = isNear(target, source) ? addressKey(target) : undefined;
-    if (neighbour !== undefined && !this.#answeredMs.has(neighbour)) {
-      if (this.#waiting.length >= MAX_WAITING) return RETRY_MS;
-      this.#waiting.push({ neighbour, sentMs: nowMs });
-    }
-    if (syn) this.#synMs.set(syn, nowMs);
+    if (syn !== undefined && this.#synWaitMs(syn, nowMs) > 0) return false;
+    const neighbour = this.#unansweredNeighbour(departure);
+    if (neighbour !== undefined && this.#neighbourWaitMs(nowMs) > 0) return false;
+    const network = networkOf(departure.target);
+    const leftMs = this.#leftSince(network, nowMs);
+    if (waitMsOf(leftMs, nowMs) > 0) return false;
+    if (syn !== undefined) this.#synMs.set(syn, nowMs);
+    if (neighbour !== undefined) this.#waiting.push({ neighbour, sentMs: nowMs });
     leftMs.push(nowMs);
     this.#leftMs.set(network, leftMs);
-    return 0;
+    return true;
   }
 
   /** Notes that a target has answered, so that no probe waits for it. */
@@ -101,6 +112,30 @@ export class Bounds {
       this.#distances.set(port, { hops, atMs: nowMs });
   }
 
+  #synWaitMs(key: string, nowMs: number): number {
+    return (this.#synMs.get(key) ?? -Infinity) + SYN_PAUSE_MS - nowMs;
+  }
+
+  #neighbourWaitMs(nowMs: number): number {
+    if (this.#waiting.length < MAX_WAITING) return 0;
+    this.#sweep(nowMs);
+    return this.#waiting.length < MAX_WAITING ? 0 : RETRY_MS;
+  }
+
+  /** The key of a neighbour that has not answered; undefined for any other target. */
+  #unansweredNeighbour({ target, source }: Departure): string | undefined {
+    if (!isNear(target, source)) return undefined;
+    const key = addressKey(target);
+    return this.#answeredMs.has(key) ? undefined : key;
+  }
+
+  /** When packets of the last second left for a network. */
+  #leftSince(network: string, nowMs: number): number[] {
+    const leftMs = this.#leftMs.get(network) ?? [];
+    while ((leftMs[0] ?? Infinity) <= nowMs - 1000) leftMs.shift();
+    return leftMs;
+  }
+
   #synKey(departure: Departure): string | undefined {
     const port = portKey(departure);
     if (port === undefined) return undefined;
@@ -116,6 +151,11 @@ export class Bounds {
     forget(this.#distances, ({ atMs }) => nowMs - atMs >= DISTANCE_MS);
     this.#waiting = this.#waiting.filter(({ sentMs }) => nowMs - sentMs < NEIGHBOUR_MS);
   }
+}
+
+/** Milliseconds until one more may leave for a network. */
+function waitMsOf(leftMs: readonly number[], nowMs: number): number {
+  return leftMs.length < PACKETS_PER_SECOND ? 0 : (leftMs[0] ?? nowMs) + 1000 - nowMs;
 }
 
 function forget<T>(map: Map<string, T>, isOver: (value: T) => boolean): void {

@@ -1,5 +1,5 @@
 import { type Clock, pause, systemClock } from "../util/clock.ts";
-import { Bounds, type Departure, portKey, SYN_PAUSE_MS } from "./bounds.ts";
+import { Bounds, type Departure, portKey, RETRY_MS, SYN_PAUSE_MS } from "./bounds.ts";
 import { FairSlots, type Leave } from "./fair-slots.ts";
 
 /** The one on whose behalf something leaves. */
@@ -16,8 +16,11 @@ export interface Caller {
 
 /** Something that is about to leave, and for whom. */
 export interface Leaving extends Departure {
-  readonly caller: Caller;
+  /** Absent at the command line, which has one client. */
+  readonly caller?: Caller | undefined;
 }
+
+const NOBODY: Caller = { client: "" };
 
 /**
  * The one way out: everything that leaves this machine for a target asks `mayLeave`. What has to wait for a bound takes
@@ -43,8 +46,8 @@ export class Gate {
    */
   mayLeave(leaving: Leaving, signal: AbortSignal): true | Promise<boolean> {
     const mustQueue =
-      this.#turns.size > 0 && this.bounds.keysOf(leaving).some((key) => this.#turns.has(key));
-    return (!mustQueue && this.#take(leaving) === 0) || this.#wait(leaving, signal);
+      this.#turns.size > 0 && this.bounds.of(leaving).some(({ key }) => this.#turns.has(key));
+    return (!mustQueue && this.#take(leaving)) || this.#wait(leaving, signal);
   }
 
   /**
@@ -79,33 +82,34 @@ export class Gate {
     return { waiting: this.#waiting.size, expected: this.#expected.size };
   }
 
-  #take(leaving: Leaving): number {
-    const waitMs = this.bounds.take(leaving, this.#clock.nowMs());
-    if (waitMs === 0 && leaving.probedPort?.protocol === "tcp") leaving.caller.onSyn?.();
-    return waitMs;
+  #take(leaving: Leaving): boolean {
+    const hasLeft = this.bounds.take(leaving, this.#clock.nowMs());
+    if (hasLeft && leaving.probedPort?.protocol === "tcp") leaving.caller?.onSyn?.();
+    return hasLeft;
   }
 
   async #wait(leaving: Leaving, signal: AbortSignal): Promise<boolean> {
-    const { caller } = leaving;
-    const keys = this.bounds.keysOf(leaving);
+    const { caller = NOBODY } = leaving;
+    const bounds = this.bounds.of(leaving);
     const turns: Leave[] = [];
     this.#noteWait(caller, 1);
     try {
-      for (const key of keys) {
+      for (const { key, waitMs } of bounds) {
         const slots = this.#turns.getOrInsertComputed(key, () => new FairSlots(1));
         const turn = await slots.wait(caller.client, signal);
         if (turn === null) return false;
         turns.push(turn);
+        for (let ms = 1; ms > 0 && !signal.aborted; ) {
+          ms = waitMs(this.#clock.nowMs());
+          if (ms > 0) await pause(this.#clock, ms, signal);
+        }
       }
-      for (;;) {
-        const waitMs = this.#take(leaving);
-        if (waitMs === 0) return true;
-        await pause(this.#clock, waitMs, signal);
-        if (signal.aborted) return false;
-      }
+      // Its port may have another distance by now.
+      while (!signal.aborted && !this.#take(leaving)) await pause(this.#clock, RETRY_MS, signal);
+      return !signal.aborted;
     } finally {
       for (const turn of turns) turn();
-      for (const key of keys) if (this.#turns.get(key)?.isIdle) this.#turns.delete(key);
+      for (const { key } of bounds) if (this.#turns.get(key)?.isIdle) this.#turns.delete(key);
       this.#noteWait(caller, -1);
     }
   }

@@ -1,11 +1,12 @@
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import { RETRY_MS } from "../../gate/bounds.ts";
+import { type Caller, Gate } from "../../gate/gate.ts";
 import { type Clock, pause, systemClock } from "../../util/clock.ts";
 import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socket/socket.ts";
 import type { NoIcmp } from "../unavailable.ts";
 import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
-import { RETRY_MS, TargetLimit } from "./target-limit.ts";
 
 /** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
 const GRACE_MS = 1;
@@ -43,8 +44,10 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly payloadBytes?: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** On whose behalf it is sent; absent at the command line. */
+  readonly caller?: Caller | undefined;
   /**
-   * Called when the probe leaves, which the bound for its target's /64 can delay, with the address that it comes
+   * Called when the probe leaves, which the gate can delay, with the address that it comes
    * from: another one than `source` if that is gone, as after a renumbering.
    */
   readonly onSent?: (source: Ipv6Address) => void;
@@ -84,6 +87,8 @@ export interface ProberOptions {
   readonly openSocket: (tag: number) => IcmpSocket;
   readonly withoutRaw?: NoIcmp | null;
   readonly clock?: Clock;
+  /** The gate that all its probes pass. */
+  readonly gate?: Gate;
   /** Fills bytes with randomness that cannot be guessed. */
   readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
 }
@@ -131,7 +136,7 @@ export class Prober {
   /** When the tag is changed. */
   #renewMs: number;
   readonly #socket: IcmpSocket;
-  readonly #limit: TargetLimit;
+  readonly #gate: Gate;
   readonly #closing = new AbortController();
   /** By their keys, in the order of sending. */
   readonly #probes = new Map<number, RememberedProbe>();
@@ -148,11 +153,12 @@ export class Prober {
     openSocket,
     withoutRaw = null,
     clock = systemClock,
+    gate = new Gate(clock),
     random = (bytes) => crypto.getRandomValues(bytes),
   }: ProberOptions) {
     this.clock = clock;
     this.withoutRaw = withoutRaw;
-    this.#limit = new TargetLimit();
+    this.#gate = gate;
     this.#random = random;
     this.#tag = this.#randomBytes(1).readUInt8();
     this.#renewMs = clock.nowMs() + TAG_MS;
@@ -189,11 +195,12 @@ export class Prober {
    */
   async probe(request: ProbeRequest): Promise<Answer> {
     const { target, scopeId, flowLabel, source, signal } = request;
-    for (let retries = 0; !signal.aborted; ) {
+    for (let retries = 0; !signal.aborted; retries++) {
+      const mayLeave = this.#gate.mayLeave(request, signal);
+      if (mayLeave !== true && !(await mayLeave)) break;
       const answer = this.#send(request);
       if (answer instanceof Promise) return await answer;
-      const isRefused = typeof answer === "string";
-      if (isRefused && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
+      if (!NO_BUFFER.includes(answer) || retries === MAX_BUFFER_RETRIES) {
         const chosen = this.route(target, scopeId, flowLabel);
         if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
           return await this.probe({ ...request, ...chosen });
@@ -201,7 +208,7 @@ export class Prober {
         this.counters.refused++;
         return { kind: "refused", code: answer };
       }
-      await pause(this.clock, isRefused ? RETRY_MS : answer, signal);
+      await pause(this.clock, RETRY_MS, signal);
     }
     return ABORTED;
   }
@@ -224,15 +231,13 @@ export class Prober {
     this.#socket.close();
   }
 
-  /** Sends now: the answer to come, an errno name, or how long to wait because a bound for the target is reached. */
-  #send(request: ProbeRequest): Promise<Answer> | string | number {
+  /** Sends now: the answer to come, or an errno name. */
+  #send(request: ProbeRequest): Promise<Answer> | string {
     const { source, timeoutMs, flowLabel, payloadBytes, probedPort } = request;
     const nowMs = this.clock.nowMs();
     // The timer is late where the event loop was blocked.
     if (nowMs >= this.#sweptMs + SWEEP_MS) this.#sweep();
     this.#renewTag(nowMs);
-    const waitMs = this.#limit.take(request, nowMs);
-    if (waitMs > 0) return waitMs;
     const identifier = this.#identifierOf(request);
     const sequence = this.#freeSequence(identifier);
     if (sequence === null) return "ENOBUFS";
@@ -368,9 +373,9 @@ export class Prober {
     if (isReply && response.isOtherSource) this.counters.otherSource++;
     // This machine's own error says only that it did not find a neighbour.
     if (isReply || !equalIpv6(response.from, request.source)) {
-      this.#limit.answered(request.target, this.clock.nowMs());
+      this.#gate.bounds.answered(request.target, this.clock.nowMs());
     }
-    if (isReply && !aborted) this.#limit.reached(request, this.clock.nowMs());
+    if (isReply && !aborted) this.#gate.bounds.reached(request, this.clock.nowMs());
     // An error is never late: Linux takes three seconds to miss a neighbour.
     const isInTime = !aborted && (!isReply || response.rttMs <= request.timeoutMs);
     const isFirst = probe.answer === undefined;
