@@ -1,9 +1,9 @@
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
 import { openIcmpIfAllowed } from "../icmp/icmp.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
-import { ProbeSlots } from "../limits/probe-slots.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
@@ -46,9 +46,9 @@ export async function openServices(
   const [a, b, c] = RESOLVER_NAMES;
   const resolvers = { [a]: client(a), [b]: client(b), [c]: client(c) };
   const networks = await openNetworks(config.networkFiles, log);
-  const probeSlots = new ProbeSlots(config.maxProbes);
+  const probeSlots = new FairSlots(config.maxProbes);
   // As many as a resolver is asked at once, so that no query waits behind those of another client.
-  const querySlots = new ProbeSlots(MAX_QUESTIONS, true);
+  const querySlots = new FairSlots(MAX_QUESTIONS);
   return { config, icmp, resolvers, networks, probeSlots, querySlots };
 }
 

@@ -1,6 +1,9 @@
 /** Gives a slot back, or ends the wait for it; only the first call does something. */
 export type Leave = () => void;
 
+/** Milliseconds that a client below its fair share waits for a slot. */
+export const MAX_WAIT_MS = 5_000;
+
 /** Clients' requests that wait for one kind of slot at the same time; further ones are refused. */
 const MAX_WAITING = 1_024;
 
@@ -88,15 +91,21 @@ export class FairSlots {
   }
 
   /**
-   * Waits for a slot; null at once for a client that holds or waits for its share already: the slots divided by the
-   * clients that want some.
+   * Waits for a slot for some milliseconds; null at once for a client that holds or waits for its share already: the
+   * slots divided by the clients that want some.
    */
-  async take(client: string, signal: AbortSignal): Promise<Leave | null> {
+  async take(client: string, signal: AbortSignal, longestMs = MAX_WAIT_MS): Promise<Leave | null> {
+    const atOnce = signal.aborted ? null : this.tryTake(client);
+    if (atOnce !== null) return atOnce;
     const clients = new Set([...this.#held.keys(), ...this.#waiting.keys(), client]).size;
     const wanted = (this.#held.get(client) ?? 0) + (this.#waiting.get(client)?.size ?? 0);
     const hasShare = wanted >= Math.max(1, Math.floor(this.limit / clients));
-    if (!this.#mayTake(client) && (hasShare || this.#waiters >= MAX_WAITING)) return null;
-    return await this.wait(client, signal);
+    if (hasShare || this.#waiters >= MAX_WAITING) return null;
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), longestMs);
+    const leave = await this.wait(client, AbortSignal.any([signal, limit.signal]));
+    clearTimeout(timer);
+    return leave;
   }
 
   #mayTake(client: string): boolean {

@@ -2,7 +2,7 @@ import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Call, FROM, type MayTell } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
-import { ProbeSlots } from "../limits/probe-slots.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
 import type { Endpoint, Services } from "../tools/services.ts";
 import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -33,7 +33,7 @@ export function createAgent(
   const askable = endpoints.filter(({ parameters }) => FROM in parameters);
   const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
   /** Room is kept for other clients than those that ask most. */
-  const places = new ProbeSlots(MAX_QUESTIONS, true);
+  const places = new FairSlots(MAX_QUESTIONS);
   /** Ends the runs under way and tells the one who asked why, by the token of each. */
   const runs = new Map<string, (reason: string) => void>();
   let questions: Subscription | undefined;

@@ -3,7 +3,7 @@ import { notGlobal } from "../addr/policy.ts";
 import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Call } from "../api/endpoint.ts";
 import { type DnsClient, lookupHostname } from "../dns/client.ts";
-import { createSemaphore } from "../dns/semaphore.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 
 /** How long after a trace's last answer names are waited for, in milliseconds: recursion on a cold cache takes so long. */
@@ -18,7 +18,7 @@ const MAX_CHARACTERS = 253;
 /** The name of a hop whose name came too late. */
 export const LATE = "";
 
-const permits = createSemaphore(MAX_QUESTIONS);
+const slots = new FairSlots(MAX_QUESTIONS);
 
 /**
  * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
@@ -43,7 +43,7 @@ export function hopNames(
   const find = async (ip: string, address: Ipv6Address) => {
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     stop.addEventListener("abort", () => finish());
-    const release = permits.acquire(async () => {
+    const leave = slots.enter(client, async () => {
       const name = await lookupHostname(dnsClient, address, { signal: stop, client });
       if (!stop.aborted) late.delete(ip);
       if (name !== null && !stop.aborted) {
@@ -51,9 +51,9 @@ export function hopNames(
         onName(ip);
       }
       finish();
-    }, client);
+    });
     await done;
-    release();
+    leave();
   };
   return {
     /** The names by address that are known now. */

@@ -8,11 +8,11 @@ import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
 import { NEIGHBOUR_MS } from "../gate/bounds.ts";
+import { type FairSlots, MAX_WAIT_MS } from "../gate/fair-slots.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { PortState, ProbedPort } from "../icmp/socket/socket.ts";
 import { remedyFor } from "../icmp/unavailable.ts";
 import { errorMeaning } from "../icmp/wire/icmp-error.ts";
-import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
 import { newStamp } from "../util/stamp.ts";
 import { createBudget } from "./budget.ts";
 import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
@@ -162,7 +162,7 @@ const EARLY = "The run met its budget and ended, so this may not be all.";
  * @throws ApiError TOO_MANY_PROBES
  */
 export async function takeSlot(
-  slots: ProbeSlots,
+  slots: FairSlots,
   client: string,
   signal: AbortSignal,
   reason?: string,

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import type { Call } from "../../src/api/endpoint.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { MAX_EVENT_BYTES } from "../../src/tools/budget.ts";
 import { openRun } from "../../src/tools/run.ts";
 import type { Services } from "../../src/tools/services.ts";
@@ -25,8 +25,8 @@ function setUp() {
     config: parseConfig({}),
     resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
     icmp: {} as Prober,
-    probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(1),
+    probeSlots: new FairSlots(1),
+    querySlots: new FairSlots(1),
   };
   const open = (call = CALL) => openRun({ target: "2001:db8::80" }, 1000, call, services, true);
   return { open, slots: services.probeSlots };

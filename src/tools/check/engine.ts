@@ -3,7 +3,7 @@ import { formatIpv6 } from "../../addr/format.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readParameters, sentTexts } from "../../api/parameters.ts";
-import { ProbeSlots } from "../../limits/probe-slots.ts";
+import { FairSlots } from "../../gate/fair-slots.ts";
 import { dns } from "../dns/endpoint.ts";
 import type { DnsResult } from "../dns/result.ts";
 import { ENOUGH } from "../engine.ts";
@@ -70,7 +70,7 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
       readParameters(tool.parameters, sentTexts(texts)),
       { ...call, enough: enough.signal, onEvent, allowSeconds() {} },
       // Within the slot of the check.
-      { ...services, probeSlots: new ProbeSlots(1) },
+      { ...services, probeSlots: new FairSlots(1) },
     )) as object;
   const take: Take = async (name, ip, run) => {
     const startMs = performance.now();

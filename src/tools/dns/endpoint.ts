@@ -7,7 +7,7 @@ import { RESOLVER_NAMES, type ResolverName } from "../../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../../dns/client.ts";
 import { parseHostname } from "../../dns/hostname.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/message/record.ts";
-import { MAX_WAIT_MS } from "../../limits/probe-slots.ts";
+import { MAX_WAIT_MS } from "../../gate/fair-slots.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { takeSlot } from "../run.ts";
 import { endpoint } from "../services.ts";
