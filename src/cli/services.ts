@@ -1,6 +1,7 @@
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
+import { Gate } from "../gate/gate.ts";
 import { openIcmpIfAllowed } from "../icmp/icmp.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
@@ -49,7 +50,8 @@ export async function openServices(
   const probeSlots = new FairSlots(config.maxProbes);
   // As many as a resolver is asked at once, so that no query waits behind those of another client.
   const querySlots = new FairSlots(MAX_QUESTIONS);
-  return { config, icmp, resolvers, networks, probeSlots, querySlots };
+  const gate = "unavailable" in icmp ? new Gate() : icmp.gate;
+  return { config, icmp, gate, resolvers, networks, probeSlots, querySlots };
 }
 
 /** The engine without the capabilities that it needs no longer, or the reason why there is none. */

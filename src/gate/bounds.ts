@@ -96,6 +96,14 @@ export class Bounds {
     return true;
   }
 
+  /** Counts a SYN that leaves whatever the bounds say. */
+  note(departure: Departure, nowMs: number): void {
+    const syn = this.#synKey(departure);
+    // The next one waits for longer.
+    if (syn !== undefined)
+      this.#synMs.set(syn, Math.max(nowMs, (this.#synMs.get(syn) ?? 0) + SYN_PAUSE_MS));
+  }
+
   /** Notes that a target has answered, so that no probe waits for it. */
   answered(target: IpAddress, nowMs: number): void {
     const key = addressKey(target);

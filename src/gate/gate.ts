@@ -10,8 +10,6 @@ export interface Caller {
   readonly onWaiting?: (() => void) | undefined;
   /** Called when nothing waits any more, with the milliseconds that something did. */
   readonly onWaited?: ((ms: number) => void) | undefined;
-  /** Called for each SYN and connection that leaves. */
-  readonly onSyn?: (() => void) | undefined;
 }
 
 /** Something that is about to leave, and for whom. */
@@ -31,8 +29,8 @@ export class Gate {
   readonly #clock: Clock;
   /** The turn at each port and network where something waits. */
   readonly #turns = new Map<string, FairSlots>();
-  /** The SYNs that runs have announced and not sent yet, by port and client. */
-  readonly #expected = new Map<string, Map<string, number>>();
+  /** The SYNs and connections that callers have announced and not sent yet, by port. */
+  readonly #expected = new Map<string, Map<Caller, number>>();
   /** The callers of which something waits: how much, and since when. */
   readonly #waiting = new Map<Caller, { count: number; readonly sinceMs: number }>();
 
@@ -51,30 +49,36 @@ export class Gate {
   }
 
   /**
-   * Announces SYNs of a client to a port.
-   *
-   * @returns the milliseconds until they will have left if all that is announced there takes turns by client, and
-   *   functions to call for each that has left and at the end
+   * Announces SYNs and connections of a caller to a port, until it is forgotten. Returns the milliseconds until they
+   * will have left if all that is announced there takes turns by client.
    */
-  expect(departure: Departure, client: string, count: number) {
-    const key = portKey(departure) ?? "";
-    const clients = this.#expected.getOrInsertComputed(key, () => new Map<string, number>());
-    const add = (change: number) => {
-      const sum = (clients.get(client) ?? 0) + change;
-      if (sum > 0) clients.set(client, sum);
-      else clients.delete(client);
-      if (clients.size === 0) this.#expected.delete(key);
-      return sum;
-    };
-    const own = add(count);
-    const turns = clients.values().reduce((sum, each) => sum + Math.min(each, own), 0);
-    let remaining = count;
-    const left = (number = 1) => {
-      const known = Math.min(number, remaining);
-      remaining -= known;
-      if (known > 0) add(-known);
-    };
-    return { waitMs: turns * SYN_PAUSE_MS, left, end: () => left(remaining) };
+  expect(departure: Departure, caller: Caller, count: number): number {
+    const callers = this.#expected.getOrInsertComputed(portKey(departure) ?? "", () => new Map());
+    callers.set(caller, (callers.get(caller) ?? 0) + count);
+    const byClient = new Map<string, number>();
+    for (const [{ client }, left] of callers) {
+      byClient.set(client, (byClient.get(client) ?? 0) + left);
+    }
+    const own = byClient.get(caller.client) ?? 0;
+    const turns = byClient.values().reduce((sum, left) => sum + Math.min(left, own), 0);
+    return turns * SYN_PAUSE_MS;
+  }
+
+  /** Expects nothing more of a caller. */
+  forget(caller: Caller): void {
+    for (const [port, callers] of this.#expected) {
+      if (callers.delete(caller) && callers.size === 0) this.#expected.delete(port);
+    }
+  }
+
+  /** Counts something that has left without asking, as a SYN that the kernel sends again. */
+  left(departure: Departure): void {
+    this.bounds.note(departure, this.#clock.nowMs());
+  }
+
+  /** Notes that a SYN has reached its port. */
+  reached(departure: Departure): void {
+    this.bounds.reached(departure, this.#clock.nowMs());
   }
 
   /** Callers that wait, and ports for which something is announced. */
@@ -83,9 +87,13 @@ export class Gate {
   }
 
   #take(leaving: Leaving): boolean {
-    const hasLeft = this.bounds.take(leaving, this.#clock.nowMs());
-    if (hasLeft && leaving.probedPort?.protocol === "tcp") leaving.caller?.onSyn?.();
-    return hasLeft;
+    if (!this.bounds.take(leaving, this.#clock.nowMs())) return false;
+    const { caller } = leaving;
+    const port = this.#expected.size > 0 && caller ? portKey(leaving) : undefined;
+    const callers = port && this.#expected.get(port);
+    const left = callers && caller && callers.get(caller);
+    if (callers && caller && left) callers.set(caller, left - 1);
+    return true;
   }
 
   async #wait(leaving: Leaving, signal: AbortSignal): Promise<boolean> {

@@ -15,6 +15,7 @@ export const CUTS = {
   "addresses-at-hop": `More than ${MAX_AT_HOP} different addresses answered at a hop.`,
   addresses: `More than ${MAX_ADDRESSES} different addresses answered.`,
   events: `The events took more than ${MAX_EVENT_BYTES} bytes.`,
+  time: "Its packets waited for those of others, and the time was over.",
   work: `The caller's runs took more than ${MAX_WORK_MS} ms of work in ${WINDOW_MS} ms.`,
 } as const;
 
@@ -49,6 +50,7 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
   };
   return {
     enough: controller.signal,
+    end,
     /** The bound that was met first; undefined if there is none. */
     cutShort: () => cut && { code: cut, text: CUTS[cut] },
     admit(hop: number, ip: string | undefined) {

@@ -46,6 +46,10 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
     "The addresses of the name in the order of RFC 6724, if it has several.",
   ).exactOptional(),
   source: ipv6Text("The source address of the probes."),
+  waitedMs: whole(
+    "Milliseconds that it waited for a slot, or for others who send to the same port or network; absent below a second.",
+    1,
+  ).exactOptional(),
   cutShort: cutShort().exactOptional(),
 });
 

@@ -5,6 +5,7 @@ import { once } from "../api/schemas.ts";
 import type { Config, ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
 import type { FairSlots } from "../gate/fair-slots.ts";
+import type { Gate } from "../gate/gate.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
 import type { Networks } from "../networks/networks.ts";
@@ -34,6 +35,8 @@ export interface Services {
   readonly resolverTitle?: string | undefined;
   /** The prober, or the reason why the service has none. */
   readonly icmp: Prober | NoIcmp;
+  /** The one way out to targets. */
+  readonly gate: Gate;
   readonly probeSlots: FairSlots;
   /** The slots of requests that ask resolvers and send no probes. */
   readonly querySlots: FairSlots;

@@ -127,25 +127,25 @@ test("the announced wait is the longest that turns can take: 300 random crowds",
   for (let seed = 1; seed <= 300; seed++) {
     const random = randomFrom(seed);
     const { clock, gate, many } = setUp();
-    const ends: (() => void)[] = [];
+    const callers: Caller[] = [];
     const runs: Promise<unknown>[] = [];
     const others = 1 + Math.floor(random() * 8);
     for (let other = 0; other < others; other++) {
-      const client = `client ${Math.floor(random() * 4)}`;
+      const caller = { client: `client ${Math.floor(random() * 4)}` };
       const count = 1 + Math.floor(random() * 20);
-      const { left, end } = gate.expect({ target: VICTIM, probedPort: HTTPS }, client, count);
-      runs.push(...many(count, { client, onSyn: left }, { probedPort: HTTPS }));
-      ends.push(end);
+      gate.expect({ target: VICTIM, probedPort: HTTPS }, caller, count);
+      runs.push(...many(count, caller, { probedPort: HTTPS }));
+      callers.push(caller);
       await clock.advance(random() * 500);
     }
     const count = 1 + Math.floor(random() * 10);
-    const own = gate.expect({ target: VICTIM, probedPort: HTTPS }, "own", count);
+    const own = { client: "own" };
+    const waitMs = gate.expect({ target: VICTIM, probedPort: HTTPS }, own, count);
     const beginMs = clock.nowMs();
-    const mine = many(count, { client: "own", onSyn: own.left }, { probedPort: HTTPS });
-    await clock.run(Promise.all(mine));
-    expect(clock.nowMs() - beginMs).toBeLessThanOrEqual(own.waitMs + 2 * SYN_PAUSE_MS);
+    await clock.run(Promise.all(many(count, own, { probedPort: HTTPS })));
+    expect(clock.nowMs() - beginMs).toBeLessThanOrEqual(waitMs + 2 * SYN_PAUSE_MS);
     await clock.run(Promise.all(runs));
-    for (const end of [...ends, own.end]) end();
+    for (const caller of [...callers, own]) gate.forget(caller);
     expect(Object.values(gate.counts())).toEqual([0, 0]);
   }
 });

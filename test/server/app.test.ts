@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:
 import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import type { Bindings } from "../../src/http/middleware.ts";
 import { FairSlots } from "../../src/gate/fair-slots.ts";
+import type { Bindings } from "../../src/http/middleware.ts";
 import { respondPage } from "../../src/page/respond.ts";
 import { type App, type AppDependencies, createApp } from "../../src/server/app.ts";
 import { createLog, type LogLevel } from "../../src/util/log.ts";

@@ -87,8 +87,6 @@ export interface ProberOptions {
   readonly openSocket: (tag: number) => IcmpSocket;
   readonly withoutRaw?: NoIcmp | null;
   readonly clock?: Clock;
-  /** The gate that all its probes pass. */
-  readonly gate?: Gate;
   /** Fills bytes with randomness that cannot be guessed. */
   readonly random?: (bytes: Uint8Array<ArrayBuffer>) => void;
 }
@@ -107,6 +105,8 @@ export interface ProberOptions {
  */
 export class Prober {
   readonly clock: Clock;
+  /** The gate that its probes leave by. */
+  readonly gate: Gate;
   /** Why it has no raw socket and can only ping; null if it has one. */
   readonly withoutRaw: NoIcmp | null;
   /** How often each thing has happened since the prober was opened. */
@@ -136,7 +136,6 @@ export class Prober {
   /** When the tag is changed. */
   #renewMs: number;
   readonly #socket: IcmpSocket;
-  readonly #gate: Gate;
   readonly #closing = new AbortController();
   /** By their keys, in the order of sending. */
   readonly #probes = new Map<number, RememberedProbe>();
@@ -153,12 +152,11 @@ export class Prober {
     openSocket,
     withoutRaw = null,
     clock = systemClock,
-    gate = new Gate(clock),
     random = (bytes) => crypto.getRandomValues(bytes),
   }: ProberOptions) {
     this.clock = clock;
     this.withoutRaw = withoutRaw;
-    this.#gate = gate;
+    this.gate = new Gate(clock);
     this.#random = random;
     this.#tag = this.#randomBytes(1).readUInt8();
     this.#renewMs = clock.nowMs() + TAG_MS;
@@ -196,7 +194,7 @@ export class Prober {
   async probe(request: ProbeRequest): Promise<Answer> {
     const { target, scopeId, flowLabel, source, signal } = request;
     for (let retries = 0; !signal.aborted; retries++) {
-      const mayLeave = this.#gate.mayLeave(request, signal);
+      const mayLeave = this.gate.mayLeave(request, signal);
       if (mayLeave !== true && !(await mayLeave)) break;
       const answer = this.#send(request);
       if (answer instanceof Promise) return await answer;
@@ -373,9 +371,9 @@ export class Prober {
     if (isReply && response.isOtherSource) this.counters.otherSource++;
     // This machine's own error says only that it did not find a neighbour.
     if (isReply || !equalIpv6(response.from, request.source)) {
-      this.#gate.bounds.answered(request.target, this.clock.nowMs());
+      this.gate.bounds.answered(request.target, this.clock.nowMs());
     }
-    if (isReply && !aborted) this.#gate.bounds.reached(request, this.clock.nowMs());
+    if (isReply && !aborted) this.gate.bounds.reached(request, this.clock.nowMs());
     // An error is never late: Linux takes three seconds to miss a neighbour.
     const isInTime = !aborted && (!isReply || response.rttMs <= request.timeoutMs);
     const isFirst = probe.answer === undefined;

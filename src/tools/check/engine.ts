@@ -3,7 +3,9 @@ import { formatIpv6 } from "../../addr/format.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readParameters, sentTexts } from "../../api/parameters.ts";
+import { isOwnAddress } from "../../gate/connection.ts";
 import { FairSlots } from "../../gate/fair-slots.ts";
+import type { Caller } from "../../gate/gate.ts";
 import { dns } from "../dns/endpoint.ts";
 import type { DnsResult } from "../dns/result.ts";
 import { ENOUGH } from "../engine.ts";
@@ -17,7 +19,7 @@ import type { Endpoint, Services } from "../services.ts";
 import type { Target } from "../target.ts";
 import { traceroute } from "../trace/endpoint.ts";
 import type { TraceResult } from "../trace/result.ts";
-import { ANSWER_MS, isOwnAddress, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
+import { judgeHttp, judgeTls, openTcp, type Service, withReach } from "./connect.ts";
 import {
   addressesIn,
   judgeEcho,
@@ -59,8 +61,15 @@ type Take = (name: Step["name"], ip: string | null, run: () => Promise<Seen>) =>
  *
  * @param target the name, or the one address
  * @param call its signal aborts when the caller has gone, or the time is over
+ * @param caller for whom connections leave
  */
-export async function takeSteps(target: Target, port: number, call: Call, services: Services) {
+export async function takeSteps(
+  target: Target,
+  port: number,
+  call: Call,
+  services: Services,
+  caller: Caller,
+) {
   const { signal } = call;
   const steps: Step[] = [];
   const enough = new AbortController();
@@ -95,12 +104,13 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
   /** Opens connections, probes the port, and talks as a browser does; false if that failed. */
   const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
     const service: Service = { ip, port, name: "name" in target ? target.name : null };
+    const through = { gate: services.gate, caller, signal };
     const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
-      withLimit(signal, ANSWER_MS, (limit) => judge(service, limit, services));
+      withReach(service, through, (reach) => judge(service, reach, services));
     const open = async () => {
       const [probed, opened] = await Promise.all([
         probePort?.(),
-        withLimit(signal, ANSWER_MS, (limit) => openTcp(service, CONNECTIONS, limit)),
+        withReach(service, through, (reach) => openTcp(service, CONNECTIONS, reach)),
       ]);
       if (opened.finding) return probed?.finding ? probed : opened;
       if (!probed?.finding) return { ...opened, ...(probed && { text: probed.text }) };

@@ -9,8 +9,8 @@ import { parseHostname } from "../../dns/hostname.ts";
 import { RECORD_TYPES, tryParseRecordType } from "../../dns/message/record.ts";
 import { MAX_WAIT_MS } from "../../gate/fair-slots.ts";
 import { newStamp } from "../../util/stamp.ts";
-import { takeSlot } from "../run.ts";
 import { endpoint } from "../services.ts";
+import { takeSlot } from "../turn.ts";
 import { askResolver, compareReplies, firstAnswer } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { requireAnswer } from "./failure.ts";
@@ -133,7 +133,7 @@ export const dns = endpoint({
     const names = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
     const atOnce = querySlots.tryTake(client);
     if (atOnce === null || validates) call.allowSeconds(LONGEST_MS / 1000);
-    const release = atOnce ?? (await takeSlot(querySlots, client, signal, TOO_MANY));
+    const release = atOnce ?? (await takeSlot(querySlots, call, TOO_MANY));
     const replies = await Promise.all(names.map(ask)).finally(release);
     const first = firstAnswer(replies);
     const comparison = resolver === "all" ? compareReplies(replies) : {};

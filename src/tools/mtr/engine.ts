@@ -43,14 +43,14 @@ export async function mtr(
   { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
 ) {
   const { rounds, intervalMs, ...traceRequest } = request;
-  const { target, scopeId = 0, maxHops, timeoutMs, probedPort } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, probedPort, caller } = request;
   const finished = new AbortController();
   const signal = prober.signalFor(callersSignal, budget.enough, finished.signal);
   const traced = await traceroute(prober, traceRequest, { signal: callersSignal, onHop });
   if (traced.kind !== "done") return traced;
   const { flowLabel } = traced;
   let { source } = traced;
-  const probe = { target, scopeId, flowLabel, probedPort, timeoutMs, signal };
+  const probe = { target, scopeId, flowLabel, probedPort, caller, timeoutMs, signal };
   const counted = new MtrRounds();
   let end = traced.hops.length;
   /** The hop up to which a target that falls silent is looked for. */

@@ -6,7 +6,7 @@ import type { PortState } from "../../icmp/socket/socket.ts";
 import { errorName } from "../../icmp/wire/icmp-error.ts";
 import { pause } from "../../util/clock.ts";
 import { round } from "../../util/numbers.ts";
-import type { NoResult, RunOptions, RunRequest } from "../engine.ts";
+import { ENOUGH, type NoResult, type RunOptions, type RunRequest } from "../engine.ts";
 import type { Sample } from "./result.ts";
 import { describePing } from "./verdict.ts";
 
@@ -41,13 +41,14 @@ const TIMER_MS = 2;
  * nothing has answered, `SILENCE_MS` after the last one.
  */
 export async function ping(prober: Prober, request: PingRequest, options: PingOptions = {}) {
-  const { target, scopeId = 0, count, intervalMs, timeoutMs, probedPort } = request;
+  const { target, scopeId = 0, count, intervalMs, timeoutMs, probedPort, caller } = request;
   const { clock } = prober;
   const end = new AbortController();
-  const signal = prober.signalFor(options.signal, end.signal);
+  const signal = prober.signalFor(options.signal, options.budget?.enough, end.signal);
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return unreachable(route);
-  const probe = { target, scopeId, ...route, probedPort, hopLimit: HOP_LIMIT, timeoutMs, signal };
+  const about = { target, scopeId, ...route, probedPort, caller };
+  const probe = { ...about, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
   let state: PortState | undefined;
@@ -93,7 +94,7 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   const untilMs = lastSentMs + SILENCE_MS;
   while (!signal.aborted && clock.nowMs() < untilMs && isSilence(all, source))
     await prober.listen(signal, untilMs);
-  if (signal.aborted) return { kind: "aborted" } as const;
+  if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" } as const;
   end.abort();
 
   const refused = all.filter((sample) => "errno" in sample);
