@@ -1,27 +1,19 @@
 import { formatIpv6 } from "./format.ts";
 import { type Ipv6Address, ipv6FromWords } from "./ipv6.ts";
-import GROUPS from "./multicast-groups.json" with { type: "json" };
+import multicast from "./multicast.json" with { type: "json" };
 import { formatPrefix, type Prefix, PrefixTable, parsePrefix, prefixOf } from "./prefix.ts";
 
 /** The names of the scopes by number, RFC 7346 section 2; all others are unassigned. */
-const SCOPES: Readonly<Record<number, string>> = {
-  0: "Reserved",
-  1: "Interface-Local",
-  2: "Link-Local",
-  3: "Realm-Local",
-  4: "Admin-Local",
-  5: "Site-Local",
-  8: "Organization-Local",
-  14: "Global",
-  15: "Reserved",
-};
+const SCOPES: Readonly<Record<string, string>> = multicast.scopes;
 
 /** The well-known groups, RFC 0 if none defines one; a row with an `x` in its block means all 16 scopes. */
 export const MULTICAST_GROUPS = new PrefixTable(
-  (GROUPS as [block: string, name: string, rfc: number][]).flatMap(([block, name, rfc]) => {
-    const scopes = block.includes("x") ? [..."0123456789abcdef"] : [""];
-    return scopes.map((scope) => ({ prefix: parsePrefix(block.replace("x", scope)), name, rfc }));
-  }),
+  (multicast.groups as [block: string, name: string, rfc: number][]).flatMap(
+    ([block, name, rfc]) => {
+      const scopes = block.includes("x") ? [..."0123456789abcdef"] : [""];
+      return scopes.map((scope) => ({ prefix: parsePrefix(block.replace("x", scope)), name, rfc }));
+    },
+  ),
 );
 
 /** The name of a multicast address's scope. */

@@ -1,20 +1,15 @@
+import policies from "./default-policies.json" with { type: "json" };
 import type { Ipv6Address } from "./ipv6.ts";
-import { parsePrefix, prefixContains } from "./prefix.ts";
+import { PrefixTable, parsePrefix } from "./prefix.ts";
 
-/** Prefixes with precedence and label, the longest first; RFC 6724 section 2.1. Mapped addresses are no targets. */
-const POLICIES = [
-  [parsePrefix("::1/128"), 50, 0],
-  [parsePrefix("::/96"), 1, 3],
-  [parsePrefix("2001::/32"), 5, 5],
-  [parsePrefix("2002::/16"), 30, 2],
-  [parsePrefix("3ffe::/16"), 1, 12],
-  [parsePrefix("fec0::/10"), 1, 11],
-  [parsePrefix("fc00::/7"), 3, 13],
-  [parsePrefix("::/0"), 40, 1],
-] as const;
+/** Prefixes with precedence and label; RFC 6724 section 2.1. Mapped addresses are no targets. */
+const POLICIES = new PrefixTable(
+  policies.map((row) => ({ ...row, prefix: parsePrefix(row.prefix) })),
+);
 
+/** The last row, ::/0, matches every address. */
 const policyOf = (address: Ipv6Address) =>
-  POLICIES.find(([prefix]) => prefixContains(prefix, address)) ?? POLICIES[7];
+  POLICIES.find(address) as (typeof POLICIES)["rows"][number];
 
 /**
  * The numbers by which destinations are preferred, the greatest first: RFC 6724 section 6, rules 1, 5, 6 and 9.
@@ -23,9 +18,9 @@ const policyOf = (address: Ipv6Address) =>
  * @param source the address with which this machine would send there; null if it cannot
  */
 export function preferenceOf(address: Ipv6Address, source: Ipv6Address | null): number {
-  const [, precedence, label] = policyOf(address);
+  const { precedence, label } = policyOf(address);
   if (source === null) return precedence;
-  const isSameLabel = policyOf(source)[2] === label;
+  const isSameLabel = policyOf(source).label === label;
   const first = Math.clz32(address.word0 ^ source.word0);
   const commonBits = first < 32 ? first : 32 + Math.clz32(address.word1 ^ source.word1);
   return ((isSameLabel ? 128 : 64) + precedence) * 128 + commonBits;

@@ -3,6 +3,7 @@ import type { ParseFailure } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
 import { printable, quote } from "../util/text.ts";
 import { answerDetails, dnsRecord } from "./dns-schemas.ts";
+import catalogue from "./errors.json" with { type: "json" };
 import {
   addressType,
   ipv6Text,
@@ -14,11 +15,25 @@ import {
   whole,
 } from "./schemas.ts";
 
-/** An error code of the API. */
-export interface ErrorKind<Shape extends z.core.$ZodLooseShape = z.core.$ZodLooseShape> {
-  readonly status: 400 | 401 | 404 | 429 | 500;
+/** A code of the API's errors. */
+export type ErrorCode = keyof typeof catalogue;
+
+/** What the interface says of an error code. */
+interface ErrorRow {
+  readonly status: number;
   /** When it is returned. */
   readonly meaning: string;
+  /** The headers that its responses have beyond those of all. */
+  readonly headers?: readonly string[];
+  /** Of the OpenAPI document; `note` is what the message says beyond the details. */
+  readonly example: { readonly details: object; readonly note?: string };
+}
+
+/** Every error code, in the order of the documents. */
+export const ERROR_CATALOGUE: Readonly<Record<ErrorCode, ErrorRow>> = catalogue;
+
+/** The details and the message of an error code. */
+export interface ErrorKind<Shape extends z.core.$ZodLooseShape = z.core.$ZodLooseShape> {
   /** The fields of the details; a function, because only the OpenAPI document needs their schemas. */
   readonly details: () => Shape;
   /**
@@ -27,7 +42,6 @@ export interface ErrorKind<Shape extends z.core.$ZodLooseShape = z.core.$ZodLoos
    * @param note what the details do not contain
    */
   message(details: ValueOf<z.ZodObject<Shape, z.core.$strict>>, note?: string): string;
-  readonly headers?: readonly string[];
 }
 
 function kind<Shape extends z.core.$ZodLooseShape>(row: ErrorKind<Shape>): ErrorKind<Shape> {
@@ -49,17 +63,12 @@ const query = () => ({
 });
 
 /** An error of a question about a name, whose sentence is written by who throws it. */
-const aboutName = <Shape extends z.core.$ZodLooseShape>(
-  status: ErrorKind["status"],
-  meaning: string,
-  details: () => Shape,
-) => kind({ status, meaning, details, message: (_, text = "") => text });
+const aboutName = <Shape extends z.core.$ZodLooseShape>(details: () => Shape) =>
+  kind({ details, message: (_, text = "") => text });
 
-/** Every error code: status, meaning, details and message. */
+/** The details and the message of every error code. */
 export const ERRORS = {
   INVALID_ADDRESS: kind({
-    status: 400,
-    meaning: "an address, or a target with a `:` or of IPv4 shape, is not a valid IPv6 address",
     details: () => ({
       address: asSent("The text"),
       reason: text("Why it is not valid.").exactOptional(),
@@ -72,8 +81,6 @@ export const ERRORS = {
     },
   }),
   INVALID_HOSTNAME: kind({
-    status: 400,
-    meaning: "a name breaks the rules of DNS names",
     details: () => ({
       hostname: asSent("The name"),
       reason: text("The rule that it breaks."),
@@ -82,8 +89,6 @@ export const ERRORS = {
       `${quote(hostname)} is not a valid hostname: ${reason}; write it like www.example.com.`,
   }),
   INVALID_PARAMETER: kind({
-    status: 400,
-    meaning: "a parameter is missing, repeated, malformed, out of range or not in its list",
     details: () => ({
       parameter: text(
         "Its name; `Host` if that header is malformed, `query` if the request costs more than the limit.",
@@ -107,8 +112,6 @@ export const ERRORS = {
     },
   }),
   TARGET_NOT_ALLOWED: kind({
-    status: 400,
-    meaning: "the operator does not allow probes to this target",
     details: () => ({
       target: asSent("The target"),
       ip: ipv6Text("Its address."),
@@ -118,8 +121,6 @@ export const ERRORS = {
       `${ip} cannot be probed: ${reason}; choose another target.`,
   }),
   HTTPS_REQUIRED: kind({
-    status: 400,
-    meaning: "plain HTTP from another machine",
     details: () => ({}),
     message: (_, proxy) =>
       proxy === undefined
@@ -127,30 +128,21 @@ export const ERRORS = {
         : `This service requires HTTPS, and does not trust the proxy ${proxy} that sent the request; if the service is yours, add the proxy to SIXSCOPE_TRUSTED_PROXIES.`,
   }),
   UNAUTHORIZED: kind({
-    status: 401,
-    meaning:
-      "an endpoint that sends probes, without a valid key, or with one that is revoked or expires while it runs",
     details: () => ({}),
     message: (_, problem = "This endpoint needs an API key; send it in the header X-API-Key") =>
       `${problem}.`,
-    headers: ["WWW-Authenticate"],
   }),
   NOT_FOUND: kind({
-    status: 404,
-    meaning: "no such endpoint or method",
     details: () => ({
       method: text("The request's method."),
       path: text("The request's path."),
     }),
     message: ({ path }, problem = `${path} does not exist`) =>
       `${problem}; GET /api/v1/openapi.json describes every endpoint.`,
-    headers: ["Allow"],
   }),
-  HOSTNAME_NOT_FOUND: aboutName(404, "the name does not exist", query),
-  NO_IPV6_ADDRESS: aboutName(404, "the target's name has no AAAA record", query),
+  HOSTNAME_NOT_FOUND: aboutName(query),
+  NO_IPV6_ADDRESS: aboutName(query),
   RATE_LIMITED: kind({
-    status: 429,
-    meaning: "the limit is used up; `Retry-After` says when to come back",
     details: () => ({
       limit: whole("Requests per window.", 1),
       windowSeconds: whole("The length of a window in seconds.", 1),
@@ -158,51 +150,38 @@ export const ERRORS = {
     }),
     message: (details, state = "is used up") =>
       `The limit of ${details.limit} requests in ${details.windowSeconds} seconds ${state}; try again in ${details.retryAfterSeconds} seconds.`,
-    headers: ["Retry-After"],
   }),
   TOO_MANY_PROBES: kind({
-    status: 429,
-    meaning: "all slots for probes are in use, or those for your DNS queries",
     details: () => ({
       limit: whole("Pings and traces, or DNS queries, that may run at once.", 1),
       retryAfterSeconds: retryAfterSeconds(),
     }),
     message: ({ limit, retryAfterSeconds }, reason = `All ${limit} probe slots are in use`) =>
       `${reason}; try again in ${retryAfterSeconds} seconds.`,
-    headers: ["Retry-After"],
   }),
-  RESOLVER_TIMEOUT: aboutName(500, "the resolver did not answer in time", query),
-  RESOLVER_FAILURE: aboutName(500, "the resolver refused or failed", () => ({
+  RESOLVER_TIMEOUT: aboutName(query),
+  RESOLVER_FAILURE: aboutName(() => ({
     ...query(),
     rcode: text(
       "The name of the response code, or `MALFORMED`, `CNAME_LOOP`, `UNREACHABLE`, `SHORTAGE`, `REFERRAL` or `TOO_LARGE`.",
     ),
   })),
   KEYS_UNAVAILABLE: kind({
-    status: 500,
-    meaning:
-      "an endpoint that sends probes, if the service has not been able to check its keys for a day",
     details: () => ({}),
     message: () =>
       "This service cannot tell which API keys are valid, because it has not reached Valkey for a day; try again later, or tell its operator.",
   }),
   ICMP_UNAVAILABLE: kind({
-    status: 500,
-    meaning: "the service has no raw socket",
     details: () => ({ reason: text("The system call that failed.") }),
     message: ({ reason }, remedy = "grant CAP_NET_RAW") =>
       `This service has no raw socket (${reason}); the operator must ${remedy}.`,
   }),
   NETWORK_UNREACHABLE: kind({
-    status: 500,
-    meaning: "the service's machine has no route to the target",
     details: () => ({ target: asSent("The target"), ip: ipv6Text("Its address.") }),
     message: ({ ip }, errno) =>
       `This machine cannot send to ${ip} (${errno}); try again, or ask the operator to check its IPv6 routes and firewall.`,
   }),
   LOCATION_NOT_FOUND: kind({
-    status: 404,
-    meaning: "no agent at the location",
     details: () => ({ location: locationName() }),
     message: ({ location }) =>
       location === "all"
@@ -210,30 +189,21 @@ export const ERRORS = {
         : `No agent is at the location ${quote(location)} now; GET /api/v1/locations lists all locations.`,
   }),
   LOCATION_TIMEOUT: kind({
-    status: 500,
-    meaning: "the agent did not answer in time",
     details: () => ({ location: locationName() }),
     message: ({ location }) =>
       `The agent at ${quote(location)} did not answer in time; try again, or another location.`,
   }),
   LOCATION_UNAVAILABLE: kind({
-    status: 500,
-    meaning:
-      "the location cannot be used: no connection to NATS, or an agent that is of another version, stops, or answers something else than was asked",
     details: () => ({ location: locationName(), reason: text("Why.") }),
     message: ({ location, reason }) =>
       `The location ${quote(location)} cannot be used: ${printable(reason)}; try again later, or tell the operator.`,
   }),
   INTERNAL_ERROR: kind({
-    status: 500,
-    meaning: "a fault of the service; the operator's log has it under `details.requestId`",
     details: () => ({ requestId: text("As in X-Request-Id.") }),
     message: () =>
       "The service failed unexpectedly; try again later, and if it happens again, send the operator this request id.",
   }),
-} as const;
-
-export type ErrorCode = keyof typeof ERRORS;
+} satisfies Readonly<Record<ErrorCode, ErrorKind>>;
 
 /** The details of an error code. */
 export type ErrorDetails<Code extends ErrorCode> = {
@@ -257,8 +227,8 @@ export class ApiError<Code extends ErrorCode = ErrorCode> implements Error {
     this.details = details;
   }
 
-  get status(): (typeof ERRORS)[Code]["status"] {
-    return ERRORS[this.code].status;
+  get status(): number {
+    return ERROR_CATALOGUE[this.code].status;
   }
 
   /** The JSON of the response. */

@@ -2,8 +2,14 @@ import { z } from "zod";
 import { mapValues } from "../util/objects.ts";
 import { VERSION } from "../util/version.ts";
 import { BASE_PATH, type Endpoint } from "./endpoint.ts";
-import EXAMPLES from "./error-examples.json" with { type: "json" };
-import { ApiError, ERRORS, type ErrorCode, type ErrorDetails, type ErrorKind } from "./errors.ts";
+import {
+  ApiError,
+  ERROR_CATALOGUE,
+  ERRORS,
+  type ErrorCode,
+  type ErrorDetails,
+  type ErrorKind,
+} from "./errors.ts";
 import frame from "./openapi-frame.json" with { type: "json" };
 import type { Parameter } from "./parameters.ts";
 import { named, once, text } from "./schemas.ts";
@@ -32,7 +38,7 @@ export function describeInterface(endpoints: readonly Endpoint[]) {
       endpoints.map((endpoint) => [endpoint.path, { get: describeOperation(endpoint) }]),
     ),
     components: {
-      examples: mapValues(ERRORS, (_, code) => ({ value: exampleOf(code) })),
+      examples: mapValues(ERROR_CATALOGUE, (_, code) => ({ value: exampleOf(code) })),
       headers: { ...headers.everywhere, ...headers.further },
       securitySchemes,
       // Last, because zod registers a schema when it is made.
@@ -60,7 +66,7 @@ function describeOperation(endpoint: Endpoint) {
   const examples = { [operationId]: { value: endpoint.example } };
   const headers = events ? ["X-Accel-Buffering"] : [];
   const success = describeResponse(summary, headers, result, examples, events);
-  const failures = [...Map.groupBy(codes, (code) => ERRORS[code].status)].map(
+  const failures = [...Map.groupBy(codes, (code) => ERROR_CATALOGUE[code].status)].map(
     ([status, together]) => [status, describeErrors(together)] as const,
   );
   return {
@@ -77,8 +83,8 @@ function describeOperation(endpoint: Endpoint) {
 /** The response of errors that have the same status. */
 function describeErrors(codes: readonly ErrorCode[]) {
   return describeResponse(
-    codes.map((code) => `\`${code}\`: ${ERRORS[code].meaning}.`).join("\n\n"),
-    codes.flatMap((code) => ERRORS[code].headers ?? []),
+    codes.map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].meaning}.`).join("\n\n"),
+    codes.flatMap((code) => ERROR_CATALOGUE[code].headers ?? []),
     anyOf(codes),
     Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
   );
@@ -124,15 +130,17 @@ function describeResponse(
 
 /** The schemas of the bodies of errors. */
 const errorSchemas = once(() =>
-  mapValues(ERRORS, ({ meaning, details }: ErrorKind, code): z.ZodType => {
+  mapValues(ERRORS, ({ details }: ErrorKind, code): z.ZodType => {
     const message = text("One sentence: what is wrong, and what to do.");
     const fields = { code: z.literal(code), message, details: z.strictObject(details()) };
-    return named(pascalCase(code), meaning, { error: z.strictObject(fields) });
+    return named(pascalCase(code), ERROR_CATALOGUE[code].meaning, {
+      error: z.strictObject(fields),
+    });
   }),
 );
 
 function exampleOf(code: ErrorCode) {
-  const { details, note }: { details: object; note?: string } = EXAMPLES[code];
+  const { details, note } = ERROR_CATALOGUE[code].example;
   return new ApiError(code, details as ErrorDetails<ErrorCode>, note).body;
 }
 

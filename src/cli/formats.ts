@@ -1,19 +1,17 @@
 import { HEADER_BYTES, IPV6_HEADER_BYTES, PAYLOAD_BYTES } from "../icmp/wire/packet.ts";
 import type { MtrResult } from "../tools/mtr/result.ts";
 import type { PingResult } from "../tools/ping/result.ts";
-import { pingTotals } from "../tools/ping/verdict.ts";
 import { MAX_WIDTH } from "../tools/report-text.ts";
 import type { ToolName } from "../tools/reports.ts";
 import type { TraceResult } from "../tools/trace/result.ts";
 import { mapValues } from "../util/objects.ts";
 import { printable } from "../util/text.ts";
-import { type AtlasRun, atlasMtr, atlasPing, atlasTrace } from "./atlas.ts";
 
-/** Makes a text for other programs from a document of the API. */
-export type Format = (result: unknown, run: AtlasRun) => string;
+/** Makes a text as mtr prints it from a document of the API. */
+export type Format = (result: unknown) => string;
 
-/** The formats of other programs by name. */
-export type Formats = Readonly<Record<"mtr-report" | "mtr-json" | "atlas", Format>>;
+/** The formats of mtr by name. */
+export type Formats = Readonly<Record<"mtr-report" | "mtr-json", Format>>;
 
 type Head = PingResult | TraceResult | MtrResult;
 
@@ -27,14 +25,14 @@ const PING_HOP_LIMIT = 64;
 
 /** A ping is one row: what `mtr -f 64 -m 64` measures. */
 function pingRows({ target, results, stats, details }: PingResult): readonly Row[] {
-  const { sent, unknown } = pingTotals([...results, ...details.lost]);
-  const { received, avg, min, max } = stats;
+  const { transmitted, received, avg, min, max } = stats;
+  const unknown = details.lost.filter(({ reason }) => reason === "unknown").length;
   const squares = results.map(({ rtt }) => (rtt - (avg ?? 0)) ** 2);
   const variance = squares.reduce((sum, square) => sum + square, 0) / Math.max(1, squares.length);
   const last = results.at(-1)?.rtt ?? null;
   const times = { last, avg, min, max, stdDev: Math.sqrt(variance) };
   const host = received > 0 ? target : null;
-  return [{ hop: PING_HOP_LIMIT, host, sent: sent - unknown, received, ...times }];
+  return [{ hop: PING_HOP_LIMIT, host, sent: transmitted - unknown, received, ...times }];
 }
 
 /** A trace is one round, in which each hop answered or not; an error that ends the path is no answer of a hop. */
@@ -80,8 +78,8 @@ const TITLES = " Loss%   Snt   Last   Avg  Best  Wrst StDev";
  * The output of `mtr --report --report-wide`, in UTC, with the verdict below it. The host is the source
  * address of the probes, because a service elsewhere does not tell its name.
  */
-function mtrReport({ details }: Head, rows: readonly Row[], startMs: number): string {
-  const { source, verdict } = details;
+function mtrReport({ details }: Head, rows: readonly Row[]): string {
+  const { source, startedAt, verdict } = details;
   const longest = Math.max(source.length, ...rows.map(({ host }) => (host ?? NO_HOST).length));
   const width = Math.min(longest, MAX_WIDTH);
   const lines = rows.map((row) => {
@@ -92,7 +90,7 @@ function mtrReport({ details }: Head, rows: readonly Row[], startMs: number): st
     const host = (row.host ?? NO_HOST).padEnd(width);
     return ` ${String(row.hop).padStart(2)}.|-- ${host}${percent} ${String(Snt).padStart(5)} ${numbers.join("")}`;
   });
-  const start = new Date(startMs).toISOString().slice(0, "2026-11-22T04:29:58".length);
+  const start = startedAt.slice(0, "2026-11-22T04:29:58".length);
   const head = [`Start: ${start}+0000`, `HOST: ${source.padEnd(width)}${TITLES}`];
   return [...head, ...lines, verdict.text].map(printable).join("\n");
 }
@@ -120,21 +118,18 @@ function mtrJson({ target, details }: Head, rows: readonly Row[]): object {
   };
 }
 
-/** The formats of the tools that other programs have too. */
+/** The formats of the tools that mtr has too. */
 export const FORMATS: Readonly<Partial<Record<ToolName, Formats>>> = {
-  ping: formatsOf(pingRows, atlasPing),
-  trace: formatsOf(traceRows, atlasTrace),
-  mtr: formatsOf(mtrRows, atlasMtr),
+  ping: formatsOf(pingRows),
+  trace: formatsOf(traceRows),
+  mtr: formatsOf(mtrRows),
 };
 
-function formatsOf<Result extends Head>(
-  rowsOf: (result: Result) => readonly Row[],
-  atlasOf: (result: Result, run: AtlasRun) => object,
-): Formats {
-  const format = (write: (result: Result, run: AtlasRun) => string) => write as Format;
+function formatsOf<Result extends Head>(rowsOf: (result: Result) => readonly Row[]): Formats {
+  const format = (write: (result: Result, rows: readonly Row[]) => string): Format =>
+    ((result: Result) => write(result, rowsOf(result))) as Format;
   return {
-    "mtr-report": format((result, { startMs }) => mtrReport(result, rowsOf(result), startMs)),
-    "mtr-json": format((result) => JSON.stringify(mtrJson(result, rowsOf(result)), null, 4)),
-    atlas: format((result, run) => JSON.stringify(atlasOf(result, run))),
+    "mtr-report": format(mtrReport),
+    "mtr-json": format((result, rows) => JSON.stringify(mtrJson(result, rows), null, 4)),
   };
 }

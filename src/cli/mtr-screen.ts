@@ -1,5 +1,5 @@
-import { ENOUGH } from "../tools/engine.ts";
-import { mergeRound, mtrDraft, mtrReport } from "../tools/mtr/report.ts";
+import { ENOUGH } from "../tools/budget.ts";
+import { mergeRound, mtrDraft, mtrReport, outcomesIn } from "../tools/mtr/report.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
 import { endLines, type Line, tableLines } from "../tools/report-text.ts";
@@ -48,13 +48,14 @@ const CHOICES = {
 export type MtrView = Readonly<typeof NOTHING & typeof CHOICES> & { readonly target: string };
 
 /** The history with the outcomes of a round, from the rows before and after it. */
-export function withRound(history: History, before: MtrRound | undefined, { hops }: MtrRound) {
-  const added = hops.flatMap(({ hop, sent, received, last }) => {
-    const earlier = before?.hops.find((row) => row.hop === hop);
-    if (sent <= (earlier?.sent ?? 0)) return [];
-    const outcome = received > (earlier?.received ?? 0) ? last : null;
-    const outcomes = (history.get(hop) ?? []).slice(1 - MAX_BLOCKS);
-    return [[hop, [...outcomes, outcome]] as const];
+export function withRound(
+  history: History,
+  before: MtrRound | undefined,
+  round: MtrRound,
+): History {
+  const added = outcomesIn(before, round).map(({ hop, rtt }) => {
+    const earlier = (history.get(hop) ?? []).slice(1 - MAX_BLOCKS);
+    return [hop, [...earlier, rtt]] as const;
   });
   return new Map([...history, ...added]);
 }

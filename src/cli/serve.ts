@@ -71,9 +71,12 @@ export async function runServe(
   const app =
     keyring &&
     createApp({ ...parts, keyring, pages: respondPage, log, onAnswered: metrics?.answered });
-  const listening = app && (await listen(app, config, renewal?.current() ?? null, log));
+  const readiness =
+    "unavailable" in icmp ? `ready, without probes: no raw socket (${icmp.unavailable})` : "ready";
+  const certificate = renewal?.current() ?? null;
+  const listening = app && (await listen(app, config.listen, certificate, log, readiness));
   const scraped = metrics?.expose(parts);
-  const exposed = scraped && (await listen(scraped, { listen: config.metricsListen }, null, log));
+  const exposed = scraped && (await listen(scraped, config.metricsListen, null, log, readiness));
   if (listening) boundConnections(config.trustedProxies.prefixes, log);
   own?.watch();
   networks?.watch();
@@ -90,14 +93,13 @@ export async function runServe(
   const where = areCurrent ? place : `the copy, because ${place} does not answer`;
   if (keyring) say(`API keys: ${active} in ${where}`);
   say(`access: ${sentence}`);
-  const valkey = shared?.valkey ?? null;
-  const closeStatus = offerStatus(settings, { ...parts, valkey }, log);
+  const closeStatus = offerStatus(settings, parts, log);
   if (keyring && listening)
     say(`next, ${keyProblem(keyring, areCurrent) ?? exampleRequest(listening.urls)}`);
   const state = () =>
     isAgent
       ? `${config.location}, ${locations?.isConnected ? "connected" : "not connected"} to NATS`
-      : `${listening?.urls.join(" ")}; API keys: ${keyring?.activeCount()}`;
+      : `${listening?.urls.join(" ")}; API keys: ${keyring?.activeCount()}; ${readiness}`;
   manager.ready();
   manager.watch(() => `${state()}; probes running: ${probeSlots.running}`);
   await stopSignal();

@@ -210,7 +210,7 @@ function addOutputOptions(command: Command, { events }: Endpoint, formats?: Form
     command.option("--report", "print the result of the rounds, without the screen");
   }
   if (formats === undefined) return;
-  const help = "print what mtr --report-wide or mtr --json prints, or a result of RIPE Atlas";
+  const help = "print what mtr --report-wide or mtr --json prints";
   const option = new Option("--format <name>", help);
   command.addOption(option.choices(Object.keys(formats)).conflicts("json"));
 }

@@ -70,7 +70,6 @@ export async function runTool(
     const isWrong = code.startsWith("INVALID_") && name !== "validate";
     return isWrong ? STATUS.wrongUsage : STATUS.unanswered;
   };
-  const startMs = Date.now();
   const events: object[] = [];
   let several: Several | undefined;
   const writeEvent = (event: string, data: object) =>
@@ -82,7 +81,7 @@ export async function runTool(
     if (several) return;
     // Rounds of a day would fill the memory.
     const { merge } = reporterOf(name);
-    if (merge && format === undefined) events.splice(0, 1, merge(events[0], data));
+    if (merge) events.splice(0, 1, merge(events[0], data));
     else events.push(data);
     view.show(events);
   };
@@ -101,7 +100,7 @@ export async function runTool(
       screen.complain(ONE_LOCATION);
       return STATUS.wrongUsage;
     }
-    if (format) screen.writeJson(format(document, { events, startMs, endMs: Date.now() }));
+    if (format) screen.writeJson(format(document));
     return statusOf(view.end(document));
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;

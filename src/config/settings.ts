@@ -191,6 +191,9 @@ export function parseConfig(
   return Object.freeze(config);
 }
 
+/** Begins like our names, in any case, perhaps with a letter of `SIXSCOPE_` missing, wrong or twice. */
+const ALMOST_OURS = /^(six_?sc|.{0,3}x_?s{0,2}c?ope)/i;
+
 /** The value of a setting; throws ConfigError for a text that is not valid. */
 type Parse<T> = (text: string) => T;
 
@@ -244,8 +247,9 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
   /** Reports variables that are not settings, which is known once all settings are read, and throws. */
   const finish = () => {
     for (const [name, value] of Object.entries(environment)) {
-      if (!/^sixscope/i.test(name) || value === undefined || settings.includes(name)) continue;
-      const near = settings.find((each) => each.startsWith(name) || name.startsWith(each));
+      if (!ALMOST_OURS.test(name) || value === undefined || settings.includes(name)) continue;
+      const fixed = name.toUpperCase().replace(/^(SIX_)?[^_]*_/, "SIXSCOPE_");
+      const near = settings.find((each) => each.startsWith(fixed) || fixed.startsWith(each));
       const hint = near === undefined ? "see docs/configuration.md" : `did you mean ${near}?`;
       report(name, [`is not a setting; ${hint}`]);
     }

@@ -21,6 +21,9 @@ const FREE_CLOSES = 1 / 32;
 /** Requests a minute for the page and its files, which cost nothing of the API's limit: one view is five at most. */
 const PAGE_RATE = { anonymous: 300, prefix: 3_000 };
 
+/** Request ids that are accepted from a trusted proxy. */
+const REQUEST_ID_FORM = /^[\w.=+/-]{1,128}$/;
+
 /** Facts that the server passes with each request. */
 export interface Bindings {
   readonly connection: Connection;
@@ -92,7 +95,8 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
       secure && !isPreflight ? price : 0,
     );
     return whenDone(taken, (state) => {
-      const id = crypto.randomUUID();
+      const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
+      const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
       const headers: Record<string, string> = {
         "X-Request-Id": id,
         "X-RateLimit-Limit": String(state.limit),

@@ -32,14 +32,6 @@ interface Agent {
   seenMs: number;
 }
 
-/** The agents that are there, and the locations that they make. */
-interface Listing {
-  /** The document of `/locations`. */
-  readonly json: string;
-  /** See `OtherLocations`. */
-  readonly byWord: ReadonlyMap<string, readonly string[]>;
-}
-
 /**
  * The last announcement of each agent, and when it came.
  *
@@ -48,7 +40,7 @@ interface Listing {
 export function createDirectory(expected: readonly string[], log: Pick<Log, "info" | "warn">) {
   /** By location and name. */
   const agents = new Map<string, Agent>();
-  let listing: Listing | null = null;
+  let listing: ReturnType<typeof listingOf> | null = null;
 
   const agentsOf = (location: string) =>
     agents.values().filter((agent) => agent.location === location);
@@ -99,14 +91,12 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
       listing = null;
     },
     /** The locations now. */
-    list(): Listing {
-      listing ??= listingOf([...agents.values()], expected);
-      return listing;
-    },
+    list: () => (listing ??= listingOf([...agents.values()], expected)),
   };
 }
 
-function listingOf(agents: readonly Agent[], expected: readonly string[]): Listing {
+/** The document of `/locations`, and what each word in `from` means; see `OtherLocations`. */
+function listingOf(agents: readonly Agent[], expected: readonly string[]) {
   const byName = Map.groupBy(agents, ({ location }) => location);
   const names = [...byName.keys()].sort();
   const listed = distinct([...names, ...expected]);

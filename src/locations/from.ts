@@ -60,22 +60,21 @@ const limitParameter = integerParameter({
  * location, and a result for several locations.
  */
 export function withFrom(here: Endpoint): Endpoint {
-  const [subject = ""] = Object.keys(here.parameters);
-  const several = once(() => severalResults(here.response()));
-  const events = here.events && once(() => eventsWithLocation(here.events?.() ?? {}));
+  const { parameters, response, events } = here;
+  const [subject = ""] = Object.keys(parameters);
+  const several = once(() => severalResults(response()));
   return {
     ...here,
-    parameters: { ...here.parameters, [FROM]: fromParameter, [LIMIT]: limitParameter },
+    parameters: { ...parameters, [FROM]: fromParameter, [LIMIT]: limitParameter },
     response: once(() => {
-      const results = [here.response(), several()] as const;
+      const results = [response(), several()] as const;
       const description = "The result of the service or of one location, or those of several.";
       return z.union(results).meta({ id: `${idOf(results[0])}OrMore`, description });
     }),
     ...(events && {
-      events: () => ({
-        ...events(),
-        summary: several().shape.details,
-        location: several().shape.locations.element,
+      events: once(() => {
+        const { details: summary, locations } = several().shape;
+        return { ...eventsWithLocation(events()), summary, location: locations.element };
       }),
     }),
     errors: [...here.errors, "LOCATION_NOT_FOUND", "LOCATION_TIMEOUT", "LOCATION_UNAVAILABLE"],
@@ -114,11 +113,9 @@ export function chooseLocations(
   limit: number,
   random: () => number = Math.random,
 ): readonly string[] {
-  const shuffled = meant.map((names) => shuffle(names, random));
-  const turns = Array.from({ length: limit }, (_, turn) =>
-    shuffled.flatMap((names) => names[turn] ?? []),
-  );
-  const chosen = new Set([...new Set(turns.flat())].slice(0, limit));
+  const drawn = meant.flatMap((names) => [...shuffle(names, random).entries()]);
+  const inTurn = drawn.sort(([turn], [other]) => turn - other).map(([, name]) => name);
+  const chosen = new Set([...new Set(inTurn)].slice(0, limit));
   return [...new Set(meant.flat())].filter((name) => chosen.has(name));
 }
 

@@ -14,6 +14,7 @@ import { toolNamed } from "../tools/table.ts";
 import type { TraceResult } from "../tools/trace/result.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 import { gauge, type Reading, respondMetrics, samplesOf } from "./exposition.ts";
+import HELP from "./probe-metrics.json" with { type: "json" };
 
 /** Time for the answer before Prometheus gives up, as blackbox_exporter has it. */
 const MARGIN_SECONDS = 0.5;
@@ -32,25 +33,6 @@ const OWN_ERRORS: readonly string[] = [
 ] satisfies ErrorCode[];
 
 const QUANTILES = [0, 0.5, 0.9, 1];
-
-/** The metrics of probes. */
-const HELP = {
-  probe_success: "1 if the probe succeeded.",
-  probe_duration_seconds: "How long the probe took.",
-  probe_failure_info: "Why there is no result.",
-  probe_ip_protocol: "The IP version of the probe.",
-  probe_ip_addr_hash: "Changes with the address.",
-  probe_loss_ratio: "Requests without a reply.",
-  probe_rtt_seconds: "Round-trip times.",
-  probe_icmp_duration_seconds: "The mean round-trip time.",
-  probe_icmp_reply_hop_limit: "The hop limit of the first reply.",
-  probe_port_info: "The port, and whether it is open, closed or silent.",
-  probe_hop_count: "Hops to the end of the trace.",
-  probe_path_hash: "Changes with the addresses of the hops.",
-  probe_mtu_bytes: "The path MTU.",
-  probe_dns_answer_rrs: "Records in the answer.",
-  probe_dns_duration_seconds: "Time from the query to the answer.",
-} as const;
 
 /** Measured values; null is left out. */
 type Measured = { readonly [Name in keyof typeof HELP]?: Reading | null };

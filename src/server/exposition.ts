@@ -2,10 +2,10 @@
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The value of a metric, or its values with their labels. */
-export type Reading = number | readonly (readonly [labels: Labels, value: number])[];
+type Sample = readonly [labels: Labels, value: number, suffix?: string];
 
-type Sample = readonly [suffix: string, labels: Labels, value: number];
+/** The value of a metric, or its values with their labels. */
+export type Reading = number | readonly Sample[];
 
 /** A metric with its samples, read whenever it is written. */
 export interface Metric {
@@ -17,8 +17,7 @@ export interface Metric {
 
 /** A value that goes up and down. */
 export function gauge(name: string, help: string, read: () => Reading): Metric {
-  const samples = () => samplesOf(read()).map(([labels, value]): Sample => ["", labels, value]);
-  return { type: "gauge", name, help, samples };
+  return { type: "gauge", name, help, samples: () => samplesOf(read()) };
 }
 
 /** A value that only grows; its name gets the suffix `_total`. */
@@ -27,8 +26,8 @@ export function counter(name: string, help: string, read: () => Reading): Metric
 }
 
 /** The values of a reading with their labels. */
-export function samplesOf(reading: Reading) {
-  return typeof reading === "number" ? [[{}, reading] as const] : reading;
+export function samplesOf(reading: Reading): readonly Sample[] {
+  return typeof reading === "number" ? [[{}, reading]] : reading;
 }
 
 /**
@@ -37,30 +36,28 @@ export function samplesOf(reading: Reading) {
  * @param bounds the upper bounds of the buckets, ascending
  */
 export function histogram(name: string, help: string, bounds: readonly number[]) {
-  const buckets = [...bounds, Number.POSITIVE_INFINITY];
-  const allSeries = new Map<string, { labels: Labels; counts: number[]; sum: number }>();
+  const newSeries = (labels: Labels) => {
+    return { labels, sum: 0, count: 0, buckets: bounds.map((bound) => ({ bound, count: 0 })) };
+  };
+  const allSeries = new Map<string, ReturnType<typeof newSeries>>();
   return {
     ...{ type: "histogram" as const, name, help },
     /** @param labels with values from a bounded number, always in the same order */
     observe(seconds: number, labels: Labels = {}): void {
-      const series = allSeries.getOrInsertComputed(Object.values(labels).join("\n"), () => ({
-        labels,
-        counts: buckets.map(() => 0),
-        sum: 0,
-      }));
-      const bucket = buckets.findIndex((bound) => seconds <= bound);
-      series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+      const key = Object.values(labels).join("\n");
+      const series = allSeries.getOrInsertComputed(key, () => newSeries(labels));
       series.sum += seconds;
+      series.count += 1;
+      for (const bucket of series.buckets) if (seconds <= bucket.bound) bucket.count += 1;
     },
     *samples(): Iterable<Sample> {
-      for (const { labels, counts, sum } of allSeries.values()) {
-        let count = 0;
-        for (const [index, bound] of buckets.entries()) {
-          count += counts[index] ?? 0;
-          yield ["_bucket", { ...labels, le: String(bound).replace("Infinity", "+Inf") }, count];
+      for (const { labels, sum, count: all, buckets } of allSeries.values()) {
+        for (const { bound, count } of buckets) {
+          yield [{ ...labels, le: String(bound) }, count, "_bucket"];
         }
-        yield ["_sum", labels, sum];
-        yield ["_count", labels, count];
+        yield [{ ...labels, le: "+Inf" }, all, "_bucket"];
+        yield [labels, sum, "_sum"];
+        yield [labels, all, "_count"];
       }
     },
   };
@@ -75,7 +72,7 @@ export function respondMetrics(metrics: readonly Metric[]): Response {
 
 function textOf({ type, name, help, samples }: Metric): string {
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
-  for (const [suffix, labels, value] of samples()) {
+  for (const [labels, value, suffix = ""] of samples()) {
     // JSON escapes what this format does.
     const pairs = Object.entries(labels).map(([label, text]) => `${label}=${JSON.stringify(text)}`);
     lines.push(`${name}${suffix}${pairs.length > 0 ? `{${pairs}}` : ""} ${value}`);

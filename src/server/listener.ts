@@ -37,6 +37,7 @@ export type Listener = ReturnType<typeof openListener>;
 /**
  * Listens on one address of the service.
  *
+ * @param readiness the text of `/readyz` until it stops
  * @throws the error of Bun if it cannot
  */
 export function openListener(
@@ -44,6 +45,7 @@ export function openListener(
   wanted: ListenAddress,
   certificate: Certificate | null,
   log: Log,
+  readiness: string,
 ) {
   let address = wanted;
   const isUnix = wanted.kind === "unix";
@@ -79,7 +81,7 @@ export function openListener(
       maxRequestBodySize: MAX_BODY_BYTES,
       routes: {
         "/healthz": () => health(200, "ok"),
-        "/readyz": () => (isStopping ? health(503, "stopping") : health(200, "ready")),
+        "/readyz": () => (isStopping ? health(503, "stopping") : health(200, readiness)),
       },
       fetch: answer,
       error: unforeseen,

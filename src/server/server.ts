@@ -18,28 +18,30 @@ export class ListenError extends Error {
 }
 
 /**
- * Opens all listeners of the configuration.
+ * Opens a listener on each address.
  *
  * @param certificate for TCP listeners; null for plain HTTP
+ * @param readiness the text of `/readyz` until the service stops
  * @throws ListenError if one cannot be opened, after closing the others; a loopback address may be
  *   missing on a machine that lacks its family, if another one can be opened
  */
 export async function listen(
   app: App,
-  config: Pick<Config, "listen">,
+  addresses: Config["listen"],
   certificate: Certificate | null,
   log: Log,
+  readiness = "ready",
 ) {
   const listeners: Listener[] = [];
   const stopAll = (closeAll: boolean) =>
     Promise.all(listeners.map((listener) => listener.stop(closeAll)));
-  for (const address of config.listen) {
+  for (const address of addresses) {
     try {
       const isTcp = address.kind === "tcp";
-      listeners.push(openListener(app, address, isTcp ? certificate : null, log));
+      listeners.push(openListener(app, address, isTcp ? certificate : null, log, readiness));
     } catch (error) {
       const message = `cannot listen on ${formatListenAddress(address)}: ${whyNot(address, error)}`;
-      const isLast = address === config.listen.at(-1);
+      const isLast = address === addresses.at(-1);
       const isOnly = isLast && listeners.length === 0;
       // The machine lacks the address or its family.
       const isMissing = ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes(errorCode(error) ?? "");
@@ -101,12 +103,13 @@ function whyNot(address: ListenAddress, error: unknown): string {
     const advice = `; let ${ownName()} write to ${dirname(address.path)}`;
     return `${reasonOf(error)}${code === "EACCES" ? advice : ""}`;
   }
-  if (code !== "EADDRINUSE") return REASONS[code ?? ""] ?? reasonOf(error);
-  return `another process uses the port (ss -ltnp shows which); stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port`;
+  return REASONS[code ?? ""] ?? reasonOf(error);
 }
 
 /** Why a port cannot be listened on, by the code of the error. */
 const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    "another process uses the port (ss -ltnp shows which); stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port",
   EADDRNOTAVAIL: "this machine does not have the address (EADDRNOTAVAIL); see ip address",
   EACCES: "ports below 1024 need root or CAP_NET_BIND_SERVICE (EACCES)",
 };

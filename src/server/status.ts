@@ -46,10 +46,10 @@ export const isOfSettings = (status: Status, config: Config) =>
 interface Parts extends Pick<Services, "icmp" | "locations"> {
   /** Null in an agent. */
   readonly keyring: Keyring | null;
-  readonly valkey: { readonly isUp: boolean } | null;
+  readonly shared: { readonly valkey: { readonly isUp: boolean } } | null;
 }
 
-function statusOf(config: Config, { icmp, locations, keyring, valkey }: Parts): Status {
+function statusOf(config: Config, { icmp, locations, keyring, shared }: Parts): Status {
   const withoutProbes = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   const { isConnected } = locations ?? {};
   const role = keyring ? "service" : "agent";
@@ -62,7 +62,7 @@ function statusOf(config: Config, { icmp, locations, keyring, valkey }: Parts): 
   const facts = [
     `${role} ${VERSION} (pid ${process.pid}) since ${since}, capabilities ${capabilities}`,
     isConnected == null ? [] : nats,
-    valkey ? `Valkey ${valkey.isUp ? "answers" : "does not answer"}` : [],
+    shared ? `Valkey ${shared.valkey.isUp ? "answers" : "does not answer"}` : [],
   ].flat();
   return {
     role,

@@ -1,5 +1,4 @@
 import { type Clock, systemClock } from "../util/clock.ts";
-import { ENOUGH } from "./engine.ts";
 
 /** Different addresses that may answer at one hop, and at all. The reason for each bound is in docs/api.md. */
 export const MAX_AT_HOP = 128;
@@ -9,6 +8,9 @@ export const MAX_EVENT_BYTES = 6 * 2 ** 20;
 /** Milliseconds for which the runs of one client may hold the event loop in a window. */
 export const MAX_WORK_MS = 2500;
 export const WINDOW_MS = 10_000;
+
+/** The reason with which `RunBudget.enough` aborts: a run that aborts for another reason has no result. */
+export const ENOUGH = "enough";
 
 /** The bounds that end a run. */
 export const CUTS = {
@@ -49,11 +51,13 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
     return false;
   };
   return {
+    /** Aborts with `ENOUGH` when a bound is met: the run sends nothing more, and ends with what it has. */
     enough: controller.signal,
     end,
     /** The bound that was met first; undefined if there is none. */
     cutShort: () => cut && { code: cut, text: CUTS[cut] },
-    admit(hop: number, ip: string | undefined) {
+    /** Counts an address that answered at a hop, once. False if it is one too many: then it must not be kept. */
+    admit(hop: number, ip: string | undefined): boolean {
       const atHop = hops.getOrInsertComputed(hop, () => new Set());
       if (ip === undefined || atHop.has(ip)) return true;
       if (atHop.size === MAX_AT_HOP) return end("addresses-at-hop");
@@ -62,7 +66,8 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
       addresses++;
       return true;
     },
-    work(task: () => void) {
+    /** Does work that grows with what a network answers, and charges its time. */
+    work(task: () => void): void {
       const startMs = clock.nowMs();
       task();
       const nowMs = clock.nowMs();
@@ -75,3 +80,13 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
     },
   };
 }
+
+/** The part of a budget that an engine uses. */
+export type RunBudget = Pick<ReturnType<typeof createBudget>, "enough" | "admit" | "work">;
+
+/** A budget without bounds. */
+export const UNBOUNDED: RunBudget = {
+  enough: new AbortController().signal,
+  admit: () => true,
+  work: (task) => task(),
+};

@@ -3,6 +3,7 @@ import type { Ipv6Address } from "../addr/ipv6.ts";
 import type { Caller } from "../gate/gate.ts";
 import { interfaceName } from "../icmp/socket/interfaces.ts";
 import type { ProbedPort } from "../icmp/socket/socket.ts";
+import type { RunBudget } from "./budget.ts";
 
 /** The target of a run, and how it is probed. */
 export interface RunRequest {
@@ -31,26 +32,6 @@ export type NoResult =
   | { readonly kind: "unreachable"; readonly code: string }
   /** The signal aborted, or the prober closed. */
   | { readonly kind: "aborted" };
-
-/** The reason with which `RunBudget.enough` aborts: a run that aborts for another reason has no result. */
-export const ENOUGH = "enough";
-
-/** The bounds of a run, which its caller decides. */
-export interface RunBudget {
-  /** Aborts with `ENOUGH` when a bound is met: the run sends nothing more, and ends with what it has. */
-  readonly enough: AbortSignal;
-  /** Counts an address that answered at a hop, once. False if it is one too many: then it must not be kept. */
-  admit(hop: number, ip: string | undefined): boolean;
-  /** Does work that grows with what a network answers, and charges its time. */
-  work(task: () => void): void;
-}
-
-/** A budget without bounds. */
-export const UNBOUNDED: RunBudget = {
-  enough: new AbortController().signal,
-  admit: () => true,
-  work: (task) => task(),
-};
 
 /** The interface to a link-local address, for the details of a hop. */
 export const zoneOf = (scopeId: number): { readonly zone?: string } =>

@@ -18,6 +18,9 @@ const MAX_CHARACTERS = 253;
 /** The name of a hop whose name came too late. */
 export const LATE = "";
 
+/** Names by address; undefined as long as one is waited for, null without one, and `LATE` if it came too late. */
+export type Names = ReadonlyMap<string, string | null | undefined>;
+
 const slots = new FairSlots(MAX_QUESTIONS);
 
 /**
@@ -36,20 +39,16 @@ export function hopNames(
   const isPrivate = servers.every(({ address }) => notGlobal(address) !== null);
   const end = new AbortController();
   const stop = AbortSignal.any([signal, end.signal]);
-  const names = new Map<string, string | null>();
+  const names = new Map<string, string | null | undefined>();
   const pending: Promise<void>[] = [];
-  const late = new Set<string>();
   let answeredMs = clock.nowMs();
   const find = async (ip: string, address: Ipv6Address) => {
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
     stop.addEventListener("abort", () => finish());
     const leave = slots.enter(client, async () => {
       const name = await lookupHostname(dnsClient, address, { signal: stop, client });
-      if (!stop.aborted) late.delete(ip);
-      if (name !== null && !stop.aborted) {
-        names.set(ip, name.slice(0, MAX_CHARACTERS));
-        onName(ip);
-      }
+      if (!stop.aborted) names.set(ip, name?.slice(0, MAX_CHARACTERS) ?? null);
+      if (name !== null && !stop.aborted) onName(ip);
       finish();
     });
     await done;
@@ -57,26 +56,25 @@ export function hopNames(
   };
   return {
     /** The names by address that are known now. */
-    names: names as ReadonlyMap<string, string | null>,
+    names: names as Names,
     /** Begins to ask for the name of a hop that has answered, unless that has begun, or for `MAX_NAMES` of them. */
     ask(ip: string): void {
       answeredMs = clock.nowMs();
       if (names.size === MAX_NAMES || names.has(ip)) return;
       const address = tryParseIpv6(ip) as Ipv6Address;
       if (!isPrivate && notGlobal(address) !== null) return;
-      names.set(ip, null);
-      late.add(ip);
+      names.set(ip, undefined);
       pending.push(find(ip, address));
     },
     /**
      * The names `NAMES_MS` after the last hop answered, or as soon as each is known. Gives up the others, which are
      * `LATE` from then on.
      */
-    async known(): Promise<ReadonlyMap<string, string | null>> {
+    async known(): Promise<Names> {
       const waitMs = Math.max(0, answeredMs + NAMES_MS - clock.nowMs());
       await Promise.race([Promise.all(pending), pause(clock, waitMs, stop)]);
       end.abort();
-      for (const ip of late) names.set(ip, LATE);
+      for (const [ip, name] of names) if (name === undefined) names.set(ip, LATE);
       return names;
     },
   };

@@ -3,7 +3,7 @@ import type { Call } from "../api/endpoint.ts";
 import { choiceParameter, integerParameter } from "../api/parameters.ts";
 import { SILENCE_MS } from "../icmp/prober/prober.ts";
 import { MAX_FLOW_LABEL, MAX_HOPS } from "./fields.ts";
-import { hopNames, LATE, NAMES_MS } from "./hop-names.ts";
+import { hopNames, LATE, NAMES_MS, type Names } from "./hop-names.ts";
 import { openRun } from "./run.ts";
 import type { Services } from "./services.ts";
 import { MAX_PERSISTENCE_MS } from "./trace/schedule.ts";
@@ -88,9 +88,6 @@ export function hopEvents<Row extends HopRow>(
     }
   };
 }
-
-/** Names by address, as far as they are known; `LATE` if one came too late. */
-type Names = ReadonlyMap<string, string | null>;
 
 /** The name of an address; null if none is known. */
 export const nameOf = (ip: string | null, names: Names) => ip && (names.get(ip) || null);

@@ -4,6 +4,7 @@ import type { Translation } from "../dns/dns64.ts";
 import { listText } from "../util/text.ts";
 import { FAILURES } from "./check/findings.ts";
 import type { portField, runDetailFields, traceError } from "./fields.ts";
+import type { MtuHop } from "./mtu/result.ts";
 
 /** How good the news of a verdict, a fact or a row are. */
 export type Tone = "good" | "warn" | "bad";
@@ -207,11 +208,8 @@ export function hopsText(hops: readonly number[]): string {
   return `hop${hops.length === 1 ? "" : "s"} ${listText(hops)}`;
 }
 
-interface HopDetails {
-  readonly network?: { readonly asn: number | null; readonly name: string | null } | undefined;
-  readonly zone?: string | undefined;
-  readonly nameLate?: boolean | undefined;
-}
+/** What hops of every tool can have; those of the path MTU have no more. */
+type HopDetails = NonNullable<MtuHop["details"]>;
 
 /** Whose network an address belongs to. */
 export function networkText({ asn, name }: NonNullable<HopDetails["network"]>): string {

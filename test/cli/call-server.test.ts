@@ -371,7 +371,7 @@ describe("no output has a character that rearranges a terminal", () => {
     );
   const UNSAFE = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
   const outputs = [[], ["--json"], ["--json", "--stream"]];
-  const formats = ["mtr-report", "mtr-json", "atlas"].map((format) => ["--format", format]);
+  const formats = ["mtr-report", "mtr-json"].map((format) => ["--format", format]);
   const tools = [
     ["ping", PING, outputs],
     ["trace", TRACE, [...outputs, ...formats]],

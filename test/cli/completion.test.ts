@@ -33,7 +33,7 @@ describe("candidates", () => {
     ["ping --c", ["--count"]],
     ["traceroute -n -m 3 --j", ["--json"]],
     ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all"]],
-    ["mtr --format ", ["mtr-report", "mtr-json", "atlas"]],
+    ["mtr --format ", ["mtr-report", "mtr-json"]],
     ["mt", ["mtr", "mtu"]],
     ["keys ", ["add", "list", "revoke", "import"]],
     ["keys add --l", ["--limit"]],

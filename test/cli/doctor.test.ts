@@ -117,7 +117,7 @@ describe("the role", () => {
         ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
       ),
     };
-    const agent = { icmp: { unavailable: "none" }, keyring: null, valkey: null };
+    const agent = { icmp: { unavailable: "none" }, keyring: null, shared: null };
     const config = parseConfig({ ...settings, ...more });
     const log = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
     const close = offerStatus(config, { ...agent, locations: null }, log);

@@ -105,16 +105,17 @@ test("n shows addresses alone", () => {
   expect(shown({ hidesNames: true }, 80).join("\n")).not.toContain("a-router");
 });
 
-test("the history has what each round has added", () => {
+test("the history has what each round has added, but no probe whose outcome is unknown", () => {
   let history: ReturnType<typeof withRound> = new Map();
   const rounds = [
     [1, 1, 5],
     [2, 1, 5],
     [3, 2, 7],
     [3, 2, 7],
-  ].map(([sent, received, last]) => ({
+    [4, 2, 7, 1],
+  ].map(([sent, received, last, unknown = 0]) => ({
     ...latest,
-    hops: [hopOf(1, { sent, received, last })],
+    hops: [hopOf(1, { sent, received, last, unknown })],
   }));
   for (const [at, round] of rounds.entries()) history = withRound(history, rounds[at - 1], round);
   expect(history.get(1)).toEqual([5, null, 7]);

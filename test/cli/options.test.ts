@@ -25,7 +25,7 @@ const WHOLE = (minimum: number, maximum: number) =>
 const SECONDS = (minimum: number, maximum: number) =>
   `a number of seconds from ${minimum} to ${maximum}`;
 const LOCATIONS = "the name or a tag of locations, up to 32 of them separated by commas, or all";
-const FORMATS = "one of mtr-report, mtr-json, atlas";
+const FORMATS = "one of mtr-report, mtr-json";
 const URLS = "a URL such as https://six.example.com";
 
 /** The requirement for the value of each option, and values that do not meet it. */

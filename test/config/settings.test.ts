@@ -423,10 +423,35 @@ describe("problems", () => {
   });
 });
 
-describe("a variable that begins as ours", () => {
+describe("a variable that begins almost as ours", () => {
+  const beginnings: [string, boolean][] = [
+    ["SIXSCOP_LISTEN", true],
+    ["SIXSCPE_LISTEN", true],
+    ["SIXSCOPEE_LISTEN", true],
+    ["SIXSSCOPE_LISTEN", true],
+    ["SIX_SCOPE_LISTEN", true],
+    ["SIXSCOPELISTEN", true],
+    ["sixscope_listen", true],
+    ["SIXCOPE_LISTEN", true],
+    ["SXSCOPE_LISTEN", true],
+    ["IXSCOPE_LISTEN", true],
+    ["MIXSCOPE_LISTEN", true],
+    ["SIXTH_LISTEN", false],
+    ["SCOPE_LISTEN", false],
+    ["TELESCOPE_LISTEN", false],
+    ["PATH", false],
+    ["SIX", false],
+  ];
+  test.each(beginnings)("%s: %p", (name, isOurs) => {
+    expect(problemsOf({ [name]: "[::1]:80" })).toHaveLength(Number(isOurs));
+  });
+
   test.each([
     ["SIXSCOPE_URL", null],
-    ["sixscope_listen", null],
+    ["SIXSCOPELISTEN", null],
+    ["sixscope_listen", "SIXSCOPE_LISTEN"],
+    ["SIXSCOP_LISTEN", "SIXSCOPE_LISTEN"],
+    ["SIX_SCOPE_LISTENS", "SIXSCOPE_LISTEN"],
     ["SIXSCOPE_LOG", "SIXSCOPE_LOG_LEVEL"],
     ["SIXSCOPE_TARGET", "SIXSCOPE_TARGET_RESOLVER"],
     ["SIXSCOPE_RESOLVER", "SIXSCOPE_RESOLVER_A"],
@@ -437,15 +462,15 @@ describe("a variable that begins as ours", () => {
   });
 
   test("and holds an API key does not show it", () => {
-    expect(problemsOf({ SIXSCOPE_LISTENS: "sx_secret" })).toEqual([
-      "SIXSCOPE_LISTENS: is not a setting; did you mean SIXSCOPE_LISTEN?",
+    expect(problemsOf({ SIXSCOP_LISTEN: "sx_secret" })).toEqual([
+      "SIXSCOP_LISTEN: is not a setting; did you mean SIXSCOPE_LISTEN?",
     ]);
   });
 });
 
 test("problems of a file name their lines", () => {
   const text =
-    "# A\nSIXSCOPE_MAX_PROBES=many\nexport X=1\nSIXSCOPE_LISTEN=[::1]:80\nSIXSCOPE_RATE_KEYS=1";
+    "# A\nSIXSCOPE_MAX_PROBES=many\nexport X=1\nSIXSCOPE_LISTEN=[::1]:80\nSIXSCOP_RATE_KEY=1";
   const file = parseEnvironmentFile("/file", text);
   try {
     parseConfig({ ...file.variables, SIXSCOPE_LOG_LEVEL: "loud" }, "", [file]);
@@ -456,7 +481,7 @@ test("problems of a file name their lines", () => {
       expect.stringMatching(/^line 2 of \/file: SIXSCOPE_MAX_PROBES="many": must be/),
       expect.stringMatching(/^SIXSCOPE_LOG_LEVEL="loud": must be/),
       expect.stringMatching(
-        /^line 5 of \/file: SIXSCOPE_RATE_KEYS="1": .* did you mean SIXSCOPE_RATE_KEY/,
+        /^line 5 of \/file: SIXSCOP_RATE_KEY="1": .* did you mean SIXSCOPE_RATE_KEY/,
       ),
     ]);
   }

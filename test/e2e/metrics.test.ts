@@ -173,7 +173,11 @@ describe("metrics", () => {
     await using service = await startService(SETTINGS, ["setpriv", "--bounding-set=-net_raw"]);
     expect(await value(service, "sixscope_raw_socket_usable")).toBe(0);
     expect((await fetch(`${metricsUrl(service)}/probe?target=::1`)).status).toBe(503);
-    expect((await fetch(`${metricsUrl(service)}/readyz`)).status).toBe(200);
+    for (const base of [new URL(service.url).origin, metricsUrl(service)]) {
+      const response = await fetch(`${base}/readyz`);
+      expect(response.status).toBe(200);
+      expect(await response.text()).toMatch(/^ready, without probes: no raw socket \(.+\)\n$/);
+    }
   });
 
   labTest("DNS queries are counted by resolver, transport and outcome", async () => {

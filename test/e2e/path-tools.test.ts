@@ -179,7 +179,7 @@ Probed    ${chain.target} from ${chain.source}, flow label N
   });
 
   labTest("an error is said, not shown in a format", async () => {
-    const result = await tool(way, "mtr", "--format", "atlas", "2001:db8::g");
+    const result = await tool(way, "mtr", "--format", "mtr-json", "2001:db8::g");
     expect(result).toMatchObject({
       status: 2,
       stdout: "",
@@ -351,12 +351,12 @@ describe("beside mtr itself", () => {
 test("wrong usage ends with status 2", async () => {
   const rows: [string[], string][] = [
     [["mtr"], "missing required argument 'target'"],
-    [["mtr", "::1", "--format", "atlas", "--json"], "cannot be used with option '--json'"],
+    [["mtr", "::1", "--format", "mtr-json", "--json"], "cannot be used with option '--json'"],
     [["trace", "::1", "--paths"], "argument missing"],
-    [["mtu", "::1", "--format", "atlas"], "unknown option '--format'"],
-    [["trace", "::1", "--format", "atlas", "--stream"], "--stream needs --json"],
+    [["mtu", "::1", "--format", "mtr-json"], "unknown option '--format'"],
+    [["trace", "::1", "--format", "mtr-json", "--stream"], "--stream needs --json"],
     [
-      ["mtr", "::1", "--format", "atlas", "--from", "a,b", "--server", "http://[::1]:1"],
+      ["mtr", "::1", "--format", "mtr-json", "--from", "a,b", "--server", "http://[::1]:1"],
       "--format can show only one location",
     ],
   ];

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
-import { ERRORS } from "../../src/api/errors.ts";
+import { ERROR_CATALOGUE } from "../../src/api/errors.ts";
 import { describeCommands } from "../../src/cli/command-line.ts";
 import { MAX_AGENTS, MAX_AGENTS_OF_ONE } from "../../src/locations/directory.ts";
 import { MAX_ANNOUNCEMENT_BYTES } from "../../src/locations/protocol.ts";
@@ -209,7 +209,7 @@ describe("tables", () => {
       code,
       { status: Number(status), meaning },
     ]);
-    const kinds = Object.entries(ERRORS).map(([code, { status, meaning }]) => [
+    const kinds = Object.entries(ERROR_CATALOGUE).map(([code, { status, meaning }]) => [
       code,
       { status, meaning },
     ]);

@@ -84,7 +84,17 @@ describe("a few answers that cost no quota end their connection, most leave it o
   });
 });
 
-test("a request id is the service's own", async () => {
-  const response = await pass(tcp("10.0.0.1", true), { "X-Request-Id": "chosen" });
-  expect(await response.text()).toMatch(/^[0-9a-f-]{36}$/);
+describe("a request id", () => {
+  const OWN = /^[0-9a-f-]{36}$/;
+  // biome-ignore format: a table
+  test.each<[string, string, string, RegExp]>([
+    ["of a trusted proxy is accepted", "10.0.0.1", "trace-1/span.2", /^trace-1\/span\.2$/],
+    ["of any other peer is not", "192.0.2.1", "trace-1", OWN],
+    ["that is long is not", "10.0.0.1", "x".repeat(129), OWN],
+    ["with odd characters is not", "10.0.0.1", "a b\"c", OWN],
+    ["that is empty is not", "10.0.0.1", "", OWN],
+  ])("%s", async (_, peer, sent, expected) => {
+    const response = await pass(tcp(peer, true), { "X-Request-Id": sent });
+    expect(await response.text()).toMatch(expected);
+  });
 });

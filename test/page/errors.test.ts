@@ -1,8 +1,7 @@
 /** Every error that a tool can get, in a real browser: its message is the API's own, at the field that caused it. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
-import EXAMPLES from "../../src/api/error-examples.json" with { type: "json" };
-import { ApiError, type ErrorCode } from "../../src/api/errors.ts";
+import { ApiError, ERROR_CATALOGUE, type ErrorCode } from "../../src/api/errors.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { freePort } from "../lab/port.ts";
@@ -246,7 +245,7 @@ pageTest.each(Object.keys(PATHS) as Tool[])(
     const codes = otherCodes(tool);
     expect(codes).toContain("INTERNAL_ERROR");
     for (const code of codes) {
-      const { details, note }: { details: object; note?: string } = EXAMPLES[code];
+      const { details, note } = ERROR_CATALOGUE[code].example;
       const error = new ApiError(code, details as never, note);
       await page.unrouteAll();
       await page.route(/\/api\/v1\//, (route) =>

@@ -4,6 +4,7 @@ import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import type { Bindings } from "../../src/http/middleware.ts";
 import { respondPage } from "../../src/page/respond.ts";
 import { type App, type AppDependencies, createApp } from "../../src/server/app.ts";
@@ -35,6 +36,7 @@ function startFaulty(
     keyring: { find: () => null, whileValid: () => Promise.reject() },
     resolvers: { resolver_a: faulty, resolver_b: faulty, resolver_c: faulty },
     icmp: { unavailable: "no socket" },
+    gate: new Gate(),
     probeSlots: new FairSlots(1),
     querySlots,
     pages: respondPage,

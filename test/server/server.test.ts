@@ -26,7 +26,7 @@ async function startOpenEnded() {
       return answer.promise;
     },
   };
-  const listening = await listen(app, { listen: LISTEN }, null, log().log);
+  const listening = await listen(app, LISTEN, null, log().log);
   const running = fetch(listening.urls[0] ?? "").then(
     (response) => response.text(),
     () => "closed",
@@ -52,7 +52,7 @@ describe("stop", () => {
 
   test("does not wait for the rest of a request that a client has begun", async () => {
     const app: App = { fetch: () => new Response("answered") };
-    const listening = await listen(app, { listen: LISTEN }, null, log().log);
+    const listening = await listen(app, LISTEN, null, log().log);
     const { port } = new URL(listening.urls[0] ?? "");
     const closed = Promise.withResolvers<void>();
     const socket = { data() {}, close: () => closed.resolve() };
@@ -82,8 +82,7 @@ describe("an app that throws", () => {
   ])("%s: the response is the error of the contract, and the log has it", async (_, fetchOfApp) => {
     const { lines, log: ownLog } = log();
     const app: App = { fetch: fetchOfApp };
-    const config = { listen: LISTEN };
-    const listening = await listen(app, config, null, ownLog);
+    const listening = await listen(app, LISTEN, null, ownLog);
     const response = await fetch(listening.urls[0] ?? "");
     await listening.stop(0);
     const requestId = response.headers.get("x-request-id");
@@ -104,9 +103,8 @@ describe("an existing socket file", () => {
   async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
     const path = join(folder, "socket");
-    const config = { listen: [{ kind: "unix", path }] } as const;
     try {
-      await check(path, () => listen(app, config, null, log().log));
+      await check(path, () => listen(app, [{ kind: "unix", path }], null, log().log));
     } finally {
       rmSync(folder, { recursive: true });
     }

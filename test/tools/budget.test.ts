@@ -5,13 +5,13 @@ import { formatIpv6 } from "../../src/addr/format.ts";
 import {
   createBudget,
   createWorkTime,
+  ENOUGH,
   MAX_ADDRESSES,
   MAX_AT_HOP,
   MAX_EVENT_BYTES,
   MAX_WORK_MS,
   WINDOW_MS,
 } from "../../src/tools/budget.ts";
-import { ENOUGH } from "../../src/tools/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 
 import { FakeClock } from "../util/fake-clock.ts";

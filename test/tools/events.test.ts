@@ -4,6 +4,7 @@ import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
 import type { PingOptions } from "../../src/tools/ping/engine.ts";
@@ -34,6 +35,7 @@ async function call(
     config: parseConfig({ SIXSCOPE_RESOLVER_A: "::1" }),
     resolvers: { resolver_a: dns, resolver_b: dns, resolver_c: dns },
     icmp: engine as unknown as Prober,
+    gate: new Gate(),
     probeSlots: new FairSlots(1),
     querySlots: new FairSlots(1),
     networks,

@@ -1,6 +1,6 @@
 /** How each engine ends a run that meets its budget: with what it has, and with nothing beyond. */
 import { describe, expect, test } from "bun:test";
-import { ENOUGH, type RunBudget } from "../../src/tools/engine.ts";
+import { ENOUGH, type RunBudget } from "../../src/tools/budget.ts";
 import type { MtrOutcome } from "../../src/tools/mtr/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { openIcmp } from "../icmp/engines.ts";

@@ -4,6 +4,7 @@ import type { Call } from "../../src/api/endpoint.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
 import { MAX_EVENT_BYTES } from "../../src/tools/budget.ts";
 import { openRun } from "../../src/tools/run.ts";
@@ -25,6 +26,7 @@ function setUp() {
     config: parseConfig({}),
     resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
     icmp: {} as Prober,
+    gate: new Gate(),
     probeSlots: new FairSlots(1),
     querySlots: new FairSlots(1),
   };

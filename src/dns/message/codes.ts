@@ -1,4 +1,5 @@
 /** Names of codes, from IANA registries: DNS parameters, extended DNS errors (RFC 8914), types of certificates, DNSSEC algorithms. */
+import faults from "./certificate-faults.json" with { type: "json" };
 import registries from "./registries.json" with { type: "json" };
 
 /** The reason that a resolver gives for its answer; RFC 8914. */
@@ -68,34 +69,14 @@ export function errorText({ code, name = `extended error ${code}`, text }: Exten
   return text === undefined ? name : `${name}: ${text}`;
 }
 
-const CLOCK_OR_OWNER =
-  "check the clock of this machine; if it is right, tell the operator of the server";
-const TRUST =
-  "if you trust the server, set NODE_EXTRA_CA_CERTS to the PEM file of its certificate's authority";
-
-const UNKNOWN_AUTHORITY = [
-  "its certificate is from an authority that is not trusted here",
-  TRUST,
-] as const;
-
 /** Errors of certificates, and what to do about them; RFC 5280 section 6. */
-const CERTIFICATE_FAULTS: Readonly<Record<string, readonly [fault: string, advice: string]>> = {
-  CERT_HAS_EXPIRED: ["its certificate has expired", CLOCK_OR_OWNER],
-  CERT_NOT_YET_VALID: ["its certificate is not valid yet", CLOCK_OR_OWNER],
-  ERR_TLS_CERT_ALTNAME_INVALID: [
-    "its certificate is for other names",
-    "write the name in the certificate behind the address: tls://192.0.2.1#dns.example",
-  ],
-  DEPTH_ZERO_SELF_SIGNED_CERT: ["its certificate is self-signed", TRUST],
-  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ["its certificate comes without that of its authority", TRUST],
-};
+const CERTIFICATE_FAULTS: Readonly<
+  Record<string, { readonly fault: string; readonly advice: string }>
+> = faults;
 
 /** The fault of a server's certificate by the outcome of an attempt, `CODE over TLS`, and what to do; undefined for other outcomes. */
 export function certificateFault(outcome: string) {
   const [code = ""] = outcome.split(" ");
-  const [fault, advice] = CERTIFICATE_FAULTS[code] ?? [];
-  return fault && advice ? { fault: `${fault} (${outcome})`, advice } : undefined;
+  const row = CERTIFICATE_FAULTS[code];
+  return row && { ...row, fault: `${row.fault} (${outcome})` };
 }

@@ -2,7 +2,7 @@ import type { ByteReader } from "../../util/bytes.ts";
 import { algorithmName, certificateTypeName } from "./codes.ts";
 import { DATA_READERS, readTypeCodes, readUnknown } from "./data.ts";
 import { DnsFormatError, encodeName, type NameReader } from "./name.ts";
-import registries from "./registries.json" with { type: "json" };
+import types from "./record-types.json" with { type: "json" };
 import { readServiceBinding } from "./service-binding.ts";
 
 /** A record as the interface shows it. */
@@ -22,70 +22,6 @@ export interface ResourceRecord extends DnsRecord {
 /** The number of the OPT pseudo-record; RFC 6891 section 6.1.1. */
 export const OPT_CODE = 41;
 
-/** The kind of a field of a record's data. */
-type Field = keyof typeof READERS;
-
-/** The fields of a record's data, in order, and the types that have them. A type without a row has the form of RFC 3597; a new form is a new row. */
-const FORMS: readonly (readonly [fields: readonly Field[], ...types: NamedType[]])[] = [
-  /** RFC 1035 section 3, RFC 3596 section 2.1, RFC 6672, RFC 7505 (the null MX `0 .`), RFC 1183, RFC 2230, RFC 6742. */
-  [["ipv6"], "AAAA"],
-  [["ipv4"], "A"],
-  [["name"], "NS", "MD", "MF", "CNAME", "PTR", "MB", "MG", "MR", "DNAME"],
-  [["name", "name", "uint32", "uint32", "uint32", "uint32", "uint32"], "SOA"],
-  [["string", "string"], "HINFO"],
-  [["name", "name"], "MINFO", "RP"],
-  [["uint16", "name"], "MX", "AFSDB", "RT", "KX", "LP"],
-  [["uint16", "name", "name"], "PX"],
-  [["strings"], "TXT", "SPF"],
-  [["string"], "X25"],
-  [["uint16", "ipv4"], "L32"],
-  /** RFC 1876. */
-  [["location"], "LOC"],
-  /** RFC 2782. */
-  [["uint16", "uint16", "uint16", "name"], "SRV"],
-  /** RFC 3123. */
-  [["prefixes"], "APL"],
-  /** RFC 3403 section 4.1. */
-  [["uint16", "uint16", "string", "string", "string", "name"], "NAPTR"],
-  /** RFC 4034; before it RFC 2535 and RFC 4431, of the child's side RFC 7344. */
-  [["uint16", "uint8", "uint8", "hex"], "DS", "CDS", "DLV"],
-  [["uint16", "uint8", "uint8", "base64"], "DNSKEY", "CDNSKEY", "KEY"],
-  [
-    ["type", "uint8", "uint8", "uint32", "time", "time", "uint16", "name", "base64"],
-    "RRSIG",
-    "SIG",
-  ],
-  [["name", "types"], "NSEC"],
-  /** RFC 4255 section 3.1. */
-  [["uint8", "uint8", "hex"], "SSHFP"],
-  /** RFC 4398 section 2. */
-  [["certificateType", "uint16", "algorithm", "base64"], "CERT"],
-  /** RFC 4701, RFC 7929 section 2. */
-  [["base64"], "DHCID", "OPENPGPKEY"],
-  /** RFC 5155 sections 3 and 4. */
-  [["uint8", "uint8", "uint16", "salt", "hash", "types"], "NSEC3"],
-  [["uint8", "uint8", "uint16", "salt"], "NSEC3PARAM"],
-  /** RFC 6698 section 2.1, RFC 8162. */
-  [["uint8", "uint8", "uint8", "hex"], "TLSA", "SMIMEA"],
-  /** RFC 7043. */
-  [["eui48"], "EUI48"],
-  [["eui64"], "EUI64"],
-  /** RFC 7477 section 2.1. */
-  [["uint32", "uint16", "types"], "CSYNC"],
-  /** RFC 7553 section 4. */
-  [["uint16", "uint16", "text"], "URI"],
-  /** RFC 8659 section 4.1. */
-  [["uint8", "tag", "text"], "CAA"],
-  /** RFC 8976 section 2. */
-  [["uint32", "uint8", "uint8", "hex"], "ZONEMD"],
-  /** RFC 9460. */
-  [["serviceBinding"], "HTTPS", "SVCB"],
-];
-
-const FIELDS = new Map<RecordType, readonly Field[]>(
-  FORMS.flatMap(([fields, ...types]) => types.map((type) => [type, fields] as const)),
-);
-
 /** Reads a field of a record's data as text: the kinds of `data.ts`, and those that need names or registries. */
 const READERS = {
   ...DATA_READERS,
@@ -97,20 +33,32 @@ const READERS = {
   serviceBinding: readServiceBinding,
 } satisfies Record<string, (reader: ByteReader, names: NameReader) => string>;
 
+/** The kind of a field of a record's data. */
+type Field = keyof typeof READERS;
+
 /** A record type with a name in the IANA registry. */
-type NamedType = keyof typeof registries.types;
+type NamedType = keyof typeof types;
+
+/** A row of the table of types. */
+interface TypeRow {
+  readonly code: number;
+  /** The RFC that defines the form of its data. */
+  readonly rfc?: number;
+  /** The fields of its data, in order; without them, it has the form of RFC 3597. */
+  readonly fields?: readonly Field[];
+}
+
+const TYPES = types as Readonly<Record<NamedType, TypeRow>>;
 
 /** One of the record types that a caller can ask for; `TYPE` and its number for one without a name (RFC 3597 section 5). */
 export type RecordType = NamedType | `TYPE${number}`;
 
-const NAMES = Object.keys(registries.types) as readonly NamedType[];
+const NAMES = Object.keys(TYPES) as readonly NamedType[];
 
 /** The record types that a caller can ask for by name: those of the interface in its order, then further ones. */
-export const RECORD_TYPES = NAMES.filter((type) => isData(registries.types[type]));
+export const RECORD_TYPES = NAMES.filter((type) => isData(TYPES[type].code));
 
-const TYPES_BY_CODE = new Map<number, NamedType>(
-  NAMES.map((type) => [registries.types[type], type]),
-);
+const TYPES_BY_CODE = new Map(NAMES.map((type) => [TYPES[type].code, type]));
 
 /** The type that a text names, in any case; null for none, and for numbers that are not types of records (RFC 6895 section 3.1). */
 export function tryParseRecordType(text: string): RecordType | null {
@@ -125,9 +73,12 @@ function isData(code: number): boolean {
   return (code >= 1 && code <= 127 && code !== OPT_CODE) || (code >= 256 && code <= 65_534);
 }
 
+/** The row of a type; undefined for one without a name. */
+const rowOf = (type: RecordType): TypeRow | undefined => TYPES[type as NamedType];
+
 /** The number of a record type. */
 export function typeCode(type: RecordType): number {
-  return registries.types[type as NamedType] ?? Number(type.slice("TYPE".length));
+  return rowOf(type)?.code ?? Number(type.slice("TYPE".length));
 }
 
 /** The type of a number; `TYPE` and the number for one without a name. */
@@ -137,7 +88,7 @@ export function typeName(code: number): RecordType {
 
 /** The data of a record as it compares: names without regard to case, RFC 4343. */
 export function comparableValue(type: RecordType, value: string): string {
-  const fields = FIELDS.get(type) ?? [];
+  const fields = rowOf(type)?.fields ?? [];
   const lower = (name: string) => name.toLowerCase();
   if (fields.includes("serviceBinding")) return value.replace(/ \S+/, lower);
   if (!fields.includes("name") || fields.includes("base64")) return value;
@@ -149,7 +100,7 @@ const UNCHANGED: readonly RecordType[] = ["NSEC", "LP"];
 
 /** Reads a record's data in canonical form, with names uncompressed and in lower case; RFC 4034 section 6.2. */
 export function canonicalData(type: RecordType, data: ByteReader, names: NameReader): Uint8Array {
-  const fields = FIELDS.get(type) ?? [];
+  const fields = rowOf(type)?.fields ?? [];
   const hasNames = fields.includes("name") && !UNCHANGED.includes(type);
   const parts = (hasNames ? fields : []).map((field) => {
     const start = data.offset;
@@ -172,7 +123,7 @@ export function decodeRecord(
   names: NameReader,
 ): ResourceRecord {
   const type = typeName(code);
-  const fields = FIELDS.get(type);
+  const fields = rowOf(type)?.fields;
   const texts = fields?.map((field) => READERS[field](reader, names)) ?? [readUnknown(reader)];
   // The last field can be empty.
   const value = texts.filter(Boolean).join(" ");

@@ -12,8 +12,7 @@ export interface FieldProps {
 /** A text field by its name and its label; without a value, the browser keeps what is typed. */
 interface TextFieldProps
   extends Pick<PageParameter, "name" | "label" | "hint">,
-    Pick<FieldProps, "problem">,
-    Partial<Omit<FieldProps, "problem">> {
+    Partial<FieldProps> {
   example?: string;
   kind?: "text" | "number" | "password";
   /** True if the field may be empty. */
@@ -22,7 +21,7 @@ interface TextFieldProps
 
 const textOf = (event: Event) => (event.target as HTMLInputElement).value;
 
-type ProblemOfProps = Pick<TextFieldProps, "name" | "problem">;
+type ProblemOfProps = Pick<PageParameter, "name"> & Pick<FieldProps, "problem">;
 
 /** The error that a field caused. */
 export function ProblemOf({ name, problem }: ProblemOfProps) {
@@ -43,7 +42,7 @@ const inputOf = ({ name, problem }: ProblemOfProps) => ({
 
 /** A text field with its label, its hint, and the error that it caused. */
 export function TextField(props: TextFieldProps) {
-  const { name, label, hint, example, value, onValue, problem, kind = "text" } = props;
+  const { name, label, hint, example, value, onValue, problem = null, kind = "text" } = props;
   return (
     <div class={`field ${kind}`}>
       <label for={name}>{label}</label>
@@ -58,7 +57,7 @@ export function TextField(props: TextFieldProps) {
         autocapitalize="off"
         spellcheck={false}
         onInput={(event: Event) => onValue?.(textOf(event))}
-        {...inputOf(props)}
+        {...inputOf({ name, problem })}
       />
       {hint && (
         <p class="hint" id={`${name}-hint`}>

@@ -23,10 +23,9 @@ const NAMES = CALLER.tools.map(({ name }) => name);
 
 const bookmarkHere = () => parseBookmark(location.hash, NAMES);
 
-const { subject } = bookmarkHere();
-let state: State = {
-  ...{ bookmark: bookmarkHere(), runs: new Map(), limit: null, subject, notice: null },
-};
+const bookmark = bookmarkHere();
+const { subject } = bookmark;
+let state: State = { bookmark, runs: new Map(), limit: null, subject, notice: null };
 let active = new AbortController();
 /** Draws the page again; one component uses the state. */
 let redraw = () => {};
@@ -69,12 +68,13 @@ export const keyChanged = () => change({});
 /** Notices what the service says about the limit. */
 export const noteLimit = (limit: Limit) => change({ limit });
 
-/** Keeps a run, at the end. */
-function keep(run: Run, part: Partial<State> = {}): void {
-  const hash = hashOf(run.bookmark);
+/** Shows a run, and keeps it as the last one. */
+function keep(run: Run): void {
+  const { bookmark } = run;
+  const hash = hashOf(bookmark);
   const runs = new Map(state.runs);
   runs.delete(hash);
-  change({ ...part, runs: runs.set(hash, run) });
+  change({ bookmark, subject: bookmark.subject, notice: null, runs: runs.set(hash, run) });
 }
 
 /**
@@ -95,7 +95,7 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
   const path = pathOf(tool, { ...bookmark, options });
   const repeats = repeat !== undefined;
   let own: Run = { ...NEW_RUN, bookmark, path, repeats, startedMs: Date.now() };
-  keep(own, { bookmark, subject: bookmark.subject, notice: null });
+  keep(own);
   const note = (part: Partial<Run>) => {
     // The same may have been started anew.
     if (state.runs.get(hash) !== own) return;
@@ -134,7 +134,7 @@ async function show(reading: Promise<Run>): Promise<void> {
     if (location.hash !== hash) return;
     // The address of a file's result is that of its question.
     if (run.given === "file") history.pushState(null, "", hashOf(run.bookmark));
-    keep(run, { bookmark: run.bookmark, subject: run.bookmark.subject, notice: null });
+    keep(run);
   } catch (error) {
     if (location.hash === hash) change({ notice: error instanceof Error ? error.message : "" });
   }

@@ -26,7 +26,7 @@ export interface Service {
 }
 
 /** Milliseconds for connections, a handshake, or a response. */
-export const ANSWER_MS = 4_000;
+const ANSWER_MS = 4_000;
 
 /** Characters of a text that a server chose. */
 const MAX_TEXT = 200;

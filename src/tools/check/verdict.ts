@@ -1,4 +1,4 @@
-import { ADVICE, CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
+import { CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
 import type { Step } from "./result.ts";
 
 /** The finding of a step, before it is one. */
@@ -8,7 +8,7 @@ export type Seen = Omit<Step, "name" | "ip" | "status" | "ms"> & {
 
 /** A step from what was found in it. */
 export function stepOf(name: Step["name"], ip: string | null, seen: Seen, ms: number): Step {
-  const status = seen.status ?? (seen.finding ? FINDINGS[seen.finding][0] : "ok");
+  const status = seen.status ?? (seen.finding ? FINDINGS[seen.finding].status : "ok");
   return { name, ...(ip !== null && { ip }), ...seen, status, ms: Math.round(ms) };
 }
 
@@ -104,9 +104,9 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   const speed = slowness === null ? "" : `; ${speedText(slowness)}`;
   const compared = broken ? overIpv4 : speed;
   const withPort = (text: string) => text.replace("{port}", String(port));
-  const says = (finding: Finding) => withPort(FINDINGS[finding][1]);
+  const says = (finding: Finding) => withPort(FINDINGS[finding].words);
   const conclude = (code: (typeof VERDICTS)[number], first: string, evidence?: Step) => {
-    const advice = evidence?.finding && ADVICE[evidence.finding];
+    const advice = evidence?.finding && FINDINGS[evidence.finding].advice;
     const text = [`${first}.`, evidence?.text, advice && withPort(advice)]
       .filter(Boolean)
       .join(" ");

@@ -1,5 +1,6 @@
 import type { Call } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
+import type { Names } from "../hop-names.ts";
 import { named, nameOf, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, protocolParameters, TRACE_SYNS, targetParameter } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
@@ -99,11 +100,7 @@ function unasked({ hop, ip, details: { zone } = {} }: TraceHop): MtrHop {
   return { ...new Row().describe(hop, "unclear"), ip, ...(zone && { details: { zone } }) };
 }
 
-function withNames(
-  hop: MtrHop,
-  names: ReadonlyMap<string, string | null>,
-  services: Services,
-): MtrHop {
+function withNames(hop: MtrHop, names: Names, services: Services): MtrHop {
   const addresses = hop.addresses.map((each) => ({ ...each, hostname: nameOf(each.ip, names) }));
   return { ...named(hop, names, services), addresses };
 }

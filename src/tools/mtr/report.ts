@@ -59,6 +59,22 @@ export function mergeRound(known: MtrRound | undefined, part: MtrRound): MtrRoun
   return { ...part, hops: hops.sort((a, b) => a.hop - b.hop) };
 }
 
+/**
+ * The probes whose outcome an event tells: the address that replied and its time, both null if they were lost.
+ * Probes whose outcome is unknown are not among them.
+ */
+export function outcomesIn(known: MtrRound | undefined, part: MtrRound) {
+  return part.hops.flatMap(({ hop, ip, last, addresses, ...row }) => {
+    const before = known?.hops.find((each) => each.hop === hop);
+    const isNew = (count: "received" | "sent" | "unknown") => row[count] > (before?.[count] ?? 0);
+    const isLost = isNew("sent") && !isNew("unknown");
+    if (!isNew("received")) return isLost ? [{ hop, ip: null, rtt: null }] : [];
+    const earlier = new Map(before?.addresses.map((each) => [each.ip, each.received]));
+    const from = addresses.find((each) => each.received > (earlier.get(each.ip) ?? 0));
+    return [{ hop, ip: from?.ip ?? ip, rtt: last }];
+  });
+}
+
 /** The words of a row about its loss. */
 const CAUSES: Readonly<Partial<Record<NonNullable<MtrHop["cause"]>, string>>> = {
   replies: "does not answer every probe",

@@ -13,13 +13,12 @@ export const mtuReport: Reporter<MtuDocument, MtuHop> = {
     const { mtu = null, atMost = null, hops, packetTooBig, details } = document;
     const { doubtful = [], verdict } = details;
     const messages: readonly Message[] = [...(packetTooBig ? [packetTooBig] : []), ...doubtful];
-    const said = messages.map((each) => ({ ...each, text: textOf(each) }));
-    const elsewhere = said.filter(({ hop }) => !hops.some((row) => row.hop === hop));
+    const elsewhere = messages.filter(({ hop }) => !hops.some((row) => row.hop === hop));
     const facts = [
       ["Path MTU", boundsText(mtu, atMost)] as const,
-      ...elsewhere.map(({ from, text }) => [from, text, "warn"] as const),
+      ...elsewhere.map((message) => [message.from, textOf(message), "warn"] as const),
     ];
-    const rows = hops.map((hop) => rowOf(hop, said));
+    const rows = hops.map((hop) => rowOf(hop, messages));
     const isMeasured = mtu !== null && verdict !== undefined && verdict.code !== "at-least";
     return runReport(document, facts, [{ columns: COLUMNS, rows }], isMeasured);
   },
@@ -34,9 +33,9 @@ const COLUMNS = [
 
 function rowOf(
   { hop, ip, hostname, mtu, atMost, details }: MtuHop,
-  said: readonly { readonly hop: number | null; readonly text: string }[],
+  messages: readonly Message[],
 ): Row {
-  const texts = said.filter((each) => each.hop === hop).map(({ text }) => text);
+  const texts = messages.filter((message) => message.hop === hop).map(textOf);
   const bound = mtu === null || mtu === atMost ? [] : [`perhaps up to ${atMost} bytes`];
   return { cells: [hop, mtu, { ip, hostname }, [...bound, ...hopNotes(details), ...texts]] };
 }

@@ -6,7 +6,8 @@ import type { PortState } from "../../icmp/socket/socket.ts";
 import { errorName } from "../../icmp/wire/icmp-error.ts";
 import { pause } from "../../util/clock.ts";
 import { round } from "../../util/numbers.ts";
-import { ENOUGH, type NoResult, type RunOptions, type RunRequest } from "../engine.ts";
+import { ENOUGH } from "../budget.ts";
+import type { NoResult, RunOptions, RunRequest } from "../engine.ts";
 import type { Sample } from "./result.ts";
 import { describePing } from "./verdict.ts";
 
@@ -97,10 +98,12 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" } as const;
   end.abort();
 
-  const refused = all.filter((sample) => "errno" in sample);
+  // Without those that had not left when there was enough.
+  const samples = Object.values(all);
+  const refused = samples.filter((sample) => "errno" in sample);
   const last = refused.at(-1);
   if (refused.length === count && last !== undefined) return unreachable(last.errno);
-  return { kind: "done" as const, source, state, duplicates, ...describePing(all) };
+  return { kind: "done" as const, source, state, duplicates, ...describePing(samples) };
 }
 
 const unreachable = (code: string): NoResult => ({ kind: "unreachable", code });

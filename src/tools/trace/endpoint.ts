@@ -1,5 +1,6 @@
 import { formatIpv6 } from "../../addr/format.ts";
 import { integerParameter } from "../../api/parameters.ts";
+import type { Names } from "../hop-names.ts";
 import { hopEvents, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
@@ -101,7 +102,7 @@ export const traceroute = endpoint({
 /** The part of the details about the paths, if there may be several. */
 function pathDetails(
   { complete, labels, perPacket, paths, graph }: TracedPaths,
-  names: ReadonlyMap<string, string | null>,
+  names: Names,
   services: Services,
 ) {
   const nodes = graph.nodes.map((node) => showHop(node, names, services));

@@ -1,5 +1,6 @@
 import { formatIpv6 } from "../../addr/format.ts";
 import { zoneOf } from "../engine.ts";
+import type { Names } from "../hop-names.ts";
 import { named } from "../hops.ts";
 import type { Services } from "../services.ts";
 import { hopsOfReply, type TraceHop } from "./responses.ts";
@@ -12,7 +13,7 @@ import { type Hop, UNANSWERED } from "./result.ts";
  */
 export function showHop(
   { end, state: _, others, ...row }: TraceHop,
-  names: ReadonlyMap<string, string | null>,
+  names: Names,
   services: Pick<Services, "networks">,
   trace: readonly TraceHop[] | null = null,
 ): Hop {

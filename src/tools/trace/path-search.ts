@@ -1,5 +1,5 @@
 import type { Prober } from "../../icmp/prober/prober.ts";
-import { ENOUGH, UNBOUNDED } from "../engine.ts";
+import { ENOUGH, UNBOUNDED } from "../budget.ts";
 import { type Traced, type TraceOptions, type TraceRequest, traceroute } from "./engine.ts";
 import { addressesOf, labelsToRuleOut, type Path, PathFindings } from "./path-graph.ts";
 import { hopsTo, planSteps, type Step } from "./path-plan.ts";

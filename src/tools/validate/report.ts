@@ -1,5 +1,6 @@
 import { factsOf, networkText, type Reporter } from "../report.ts";
 import type { Validation } from "./result.ts";
+import WORDS from "./words.json" with { type: "json" };
 
 type Details = Validation["details"];
 
@@ -45,28 +46,15 @@ function sentence(...parts: readonly (string | false | undefined)[]): string {
 
 /** Whose network an address belongs to, and who says so. */
 export function networkSentence(network: NonNullable<Details["network"]>): string {
-  return sentence(networkText(network), network.prefix, SOURCES[network.source]);
+  return sentence(networkText(network), network.prefix, WORDS.sources[network.source]);
 }
-
-const SOURCES = {
-  "networks-file": "by the operator's own list",
-  "asn-file": "by the operator's list of all networks",
-} as const satisfies Record<NonNullable<Details["network"]>["source"], string>;
-
-const FLAGS = {
-  source: "may be a source",
-  destination: "may be a destination",
-  forwardable: "routers may forward it",
-  globallyReachable: "globally reachable",
-  reservedByProtocol: "reserved by the protocol",
-} as const;
 
 function registryFacts(row: Details["specialPurpose"]): [name: string, value: string][] {
   if (row === undefined) return [];
   const { block, name, rfcs, allocated, terminated } = row;
   const answers = { true: "yes", false: "no", null: "not applicable" } as const;
-  const flags = Object.entries(FLAGS).flatMap(([flag, text]) => {
-    const value = row[flag as keyof typeof FLAGS];
+  const flags = Object.entries(WORDS.flags).flatMap(([flag, text]) => {
+    const value = row[flag as keyof typeof WORDS.flags];
     return value === undefined ? [] : [`${text}: ${answers[`${value}`]}`];
   });
   const ended = terminated && `ended ${terminated}`;
@@ -76,37 +64,17 @@ function registryFacts(row: Details["specialPurpose"]): [name: string, value: st
   ];
 }
 
-const MECHANISMS = {
-  "ipv4-mapped": "IPv4-mapped",
-  "ipv4-translated": "IPv4-translated",
-  "ipv4-compatible": "IPv4-compatible",
-  nat64: "NAT64",
-  "6to4": "6to4",
-  isatap: "ISATAP",
-} as const;
-
 function embeddedText(embedded: NonNullable<Details["embeddedIPv4"]>[number]): string {
   if (embedded.mechanism !== "teredo") {
-    return `${embedded.address} (${MECHANISMS[embedded.mechanism]})`;
+    return `${embedded.address} (${WORDS.mechanisms[embedded.mechanism]})`;
   }
   const { client, port, server, flags, cone } = embedded;
   return `${client} (Teredo client), port ${port}, server ${server}, flags ${flags}${cone ? ", cone NAT" : ""}`;
 }
 
-const INTERFACE_KINDS = {
-  "subnet-router-anycast": "anycast of the subnet's routers",
-  "subnet-anycast": "reserved subnet anycast",
-  eui64: "made from a MAC address (EUI-64)",
-  isatap: "ISATAP",
-  "low-byte": "numbered by hand (low byte)",
-  "embedded-port": "numbered after a port",
-  "embedded-ipv4": "contains an IPv4 address",
-  random: "random, as privacy extensions make it",
-} as const satisfies Record<NonNullable<Details["interfaceId"]>["kind"], string>;
-
 function interfaceText({ value, kind, mac, port, ipv4 }: NonNullable<Details["interfaceId"]>) {
   const known = [mac && `MAC address ${mac}`, port !== undefined && `port ${port}`];
-  return sentence(value, INTERFACE_KINDS[kind], ...known, ipv4);
+  return sentence(value, WORDS.interfaceIdKinds[kind], ...known, ipv4);
 }
 
 function multicastText(multicast: NonNullable<Details["multicast"]>): string {

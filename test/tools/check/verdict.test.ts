@@ -1,13 +1,7 @@
 /** The conclusion of a check, over random steps: nothing is claimed that no step has found. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  ADVICE,
-  CODES,
-  FAILURES,
-  FINDINGS,
-  type Finding,
-} from "../../../src/tools/check/findings.ts";
+import { CODES, FAILURES, FINDINGS, type Finding } from "../../../src/tools/check/findings.ts";
 import { judgeMtr, judgeNames, judgeTrace } from "../../../src/tools/check/judge.ts";
 import type { Step } from "../../../src/tools/check/result.ts";
 import {
@@ -40,7 +34,7 @@ const step = (name: Step["name"], ip: string | null, outcome: Finding | "ok" | "
   return {
     name,
     ...(ip !== null && { ip }),
-    status: finding ? FINDINGS[finding][0] : (outcome as "ok" | "skipped"),
+    status: finding ? FINDINGS[finding].status : (outcome as "ok" | "skipped"),
     ...(finding && { finding }),
     text: `Evidence of ${name} at ${ip}.`,
     ms: 1,
@@ -113,7 +107,7 @@ function severityOf(code: ReturnType<typeof codeOf>): number {
   if (code === "works") return 0;
   if (code === "partly") return 2;
   if (code === "unknown") return 3;
-  return FINDINGS[code][0] === "warn" ? 1 : 4;
+  return FINDINGS[code].status === "warn" ? 1 : 4;
 }
 
 describe("a verdict over random steps", () => {
@@ -169,7 +163,7 @@ describe("a verdict over random steps", () => {
       if (!(CODES as readonly string[]).includes(code) || code === "mtu-black-hole") return;
       const found = steps.filter(({ finding }) => finding === code);
       expect(found.length).toBeGreaterThan(0);
-      if (FINDINGS[code as Finding][0] === "fail") {
+      if (FINDINGS[code as Finding].status === "fail") {
         expect(found.some(({ ip = "" }) => text.includes(ip))).toBe(true);
       }
     });
@@ -180,10 +174,13 @@ describe("a verdict over random steps", () => {
       const [, first = "", evidence] = /^(.+?)\.(?: (.+))?$/.exec(text) ?? [];
       expect(first).toContain(NAME);
       expect(first).not.toMatch(/undefined|null|NaN|\{port\}/);
-      const advice = ADVICE[code as Finding]?.replace(" {port} ", " ");
+      const advice = FINDINGS[code as Finding]?.advice?.replace(" {port} ", " ");
       const plain = evidence?.replace(/ port \d+ /, " port ");
       if (advice) expect(plain).toEndWith(advice);
-      const texts = [...steps.map((each) => each.text), ...Object.values(ADVICE)];
+      const texts = [
+        ...steps.map((each) => each.text),
+        ...Object.values(FINDINGS).map(({ advice }) => advice),
+      ];
       for (const said of evidence?.split(/(?<=\.) /) ?? []) {
         expect(texts).toContain(said.replace(/ port \d+ /, " port {port} "));
       }

@@ -5,6 +5,7 @@ import type { DnsClient } from "../../../src/dns/client.ts";
 import type { DnsRecord } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome, Resolution } from "../../../src/dns/outcome.ts";
 import { FairSlots } from "../../../src/gate/fair-slots.ts";
+import { Gate } from "../../../src/gate/gate.ts";
 import { noAddressText, requireAnswer } from "../../../src/tools/dns/failure.ts";
 import { replyOf } from "../../../src/tools/dns/reply.ts";
 import { parseTarget, resolveTarget } from "../../../src/tools/target.ts";
@@ -150,6 +151,7 @@ describe("the message", () => {
         config: parseConfig({}),
         resolvers: { resolver_a: resolver, resolver_b: resolver, resolver_c: resolver },
         icmp: { unavailable: "no socket" },
+        gate: new Gate(),
         probeSlots: new FairSlots(1),
         querySlots: new FairSlots(1),
       },

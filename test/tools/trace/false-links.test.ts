@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
 import type { Prober } from "../../../src/icmp/prober/prober.ts";
-import { ENOUGH, type RunBudget, UNBOUNDED } from "../../../src/tools/engine.ts";
+import { ENOUGH, type RunBudget, UNBOUNDED } from "../../../src/tools/budget.ts";
 import type { TraceOutcome, TraceRequest } from "../../../src/tools/trace/engine.ts";
 import { type TracedPaths, tracePaths } from "../../../src/tools/trace/path-search.ts";
 import { describeHop, GAP_LIMIT, type TraceHop } from "../../../src/tools/trace/responses.ts";
