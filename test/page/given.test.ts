@@ -74,9 +74,9 @@ pageTest.each([
   "#/mtu/tunnel.example.test",
 ])("%s: a link shows the same result to somebody without a key", async (place) => {
   await runAt(page, `${stage.url}${place}`, stage.service.key);
-  await page.getByText("Waiting for the first answer").waitFor({ state: "hidden" });
-  const before = await shown();
+  // Only a whole result has a link.
   const link = await copiedLink();
+  const before = await shown();
   expect(link).toMatch(/#\/result\/[\w-]+$/);
   await openElsewhere(link);
   await page.locator(".given").waitFor();

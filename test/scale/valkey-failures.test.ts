@@ -141,7 +141,9 @@ scaleTest("a Valkey that is too slow is not waited for, and the log says it once
   // Each tries again and again.
   await until(async () => proxy.connections() > 3 * 4);
   for (const service of services) {
-    expect(said(service).split("\n").length).toBe(1);
+    // A busy machine may also take too long to connect, which is another reason.
+    const reasons = said(service).match(/reason="[^"]*"/g) ?? [];
+    expect(new Set(reasons).size).toBe(reasons.length);
     expect(said(service)).toContain("no answer within 50 ms");
   }
   proxy.stop();
