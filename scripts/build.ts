@@ -95,7 +95,7 @@ if (mode === "--all") {
     await Bun.write(file, sums.join(""));
   });
 }
-if (key !== undefined) await makeRepository(join(DIST, "apt"), debianPackages, source, key);
+if (key !== undefined) await makeRepository(join(DIST, "apt"), debianPackages, key);
 
 /** Writes a file of `dist`, and says so, because an archive takes minutes. */
 async function make(name: string, write: (file: string) => Promise<unknown>): Promise<void> {

@@ -96,7 +96,7 @@ async function makePackages(): Promise<Packages> {
   const release = async (name: string, version: string) => {
     const path = await make(`${name}.deb`, version);
     const packages = [[join(folder, `${name}.deb`), architecture]] as const;
-    await makeRepository(join(folder, `apt-${name}`), packages, source, SIGNER, GPG);
+    await makeRepository(join(folder, `apt-${name}`), packages, SIGNER, GPG);
     return path;
   };
   await mkdir(join(folder, "gnupg"), { mode: 0o700 });

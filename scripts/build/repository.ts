@@ -1,11 +1,16 @@
 import { copyFile, mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { run } from "../../test/lab/run.ts";
-import type { Source } from "./source.ts";
 
 /** The suite and its only component, as `sources.list` names them; deb822 stanzas in docs/operations.md. */
 const SUITE = "stable";
 const COMPONENT = "main";
+
+/**
+ * How long apt takes the lists for current, in milliseconds: who stands between a machine and the repository can hold
+ * a fix back as long, and a repository that is signed each quarter never expires.
+ */
+const VALID_MS = 180 * 86_400_000;
 
 /** A package, by the path of its file, and Debian's name for its processor. */
 export type PackageFile = readonly [file: string, architecture: string];
@@ -17,14 +22,15 @@ export type PackageFile = readonly [file: string, architecture: string];
  *
  * @param key the name or fingerprint of a secret key of `gpg`; its public key becomes `sixscope.gpg`
  * @param program `gpg`, perhaps with options
+ * @param nowMs when it is signed, in Unix milliseconds
  * @throws Error if `gpg` has no such key
  */
 export async function makeRepository(
   folder: string,
   packages: readonly PackageFile[],
-  source: Source,
   key: string,
   program: readonly string[] = ["gpg"],
+  nowMs = Date.now(),
 ): Promise<void> {
   const suite = join(folder, "dists", SUITE);
   const lists: string[] = [];
@@ -47,7 +53,8 @@ export async function makeRepository(
     "Label: sixscope",
     `Suite: ${SUITE}`,
     `Codename: ${SUITE}`,
-    `Date: ${new Date(source.epochSeconds * 1000).toUTCString()}`,
+    `Date: ${new Date(nowMs).toUTCString()}`,
+    `Valid-Until: ${new Date(nowMs + VALID_MS).toUTCString()}`,
     `Architectures: ${[...new Set(packages.map(([, each]) => each))].join(" ")}`,
     `Components: ${COMPONENT}`,
     "Description: IPv6 diagnostics",

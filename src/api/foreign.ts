@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { attempt } from "../util/errors.ts";
 
-/** Brackets and commas of a document: each value takes more memory than its text. */
-const MAX_VALUES = 200_000;
+/** Brackets and commas of a document, for each of the bytes that it may have: a value takes more time than its text. */
+const VALUES_PER_BYTE = 1 / 16;
 
 /**
  * The value of a JSON text from an agent, a service, a link or a file; undefined if it is none, or beyond a bound.
@@ -16,36 +16,70 @@ export function parseForeign(
 ): unknown {
   if (source.length > maxBytes) return undefined;
   const text = typeof source === "string" ? source : new TextDecoder().decode(source);
-  if (text.split(/[,{[]/, MAX_VALUES + 2).length > MAX_VALUES + 1) return undefined;
-  return attempt(() => JSON.parse(text, revive));
+  const maxValues = maxBytes * VALUES_PER_BYTE;
+  if (text.split(/[,{[]/, maxValues + 2).length > maxValues + 1) return undefined;
+  return attempt(() => revived("", JSON.parse(text), revive));
 }
+
+/** As `JSON.parse` with a reviver, in a fifth of its time; items of lists have no key. */
+function revived(key: string, value: unknown, revive = (_: string, same: unknown) => same) {
+  if (Array.isArray(value)) {
+    for (const [at, inner] of value.entries()) value[at] = revived("", inner, revive);
+  } else if (typeof value === "object" && value !== null) {
+    for (const [name, inner] of Object.entries(value)) {
+      const made = revived(name, inner, revive);
+      if (made !== inner) Reflect.set(value, name, made);
+    }
+  }
+  return revive(key, value);
+}
+
+/** Ends a check at the first field that is wrong, as a value from outside can have a hundred thousand, and makes no message. */
+const FIRST_PROBLEM = { abortEarly: true, error: () => "" };
 
 /**
  * Where a value from outside is not as a schema describes it; undefined if it is. The fields that only a newer
  * version has are removed from it.
  */
 export function mismatchOf(schema: z.ZodType, value: unknown): string | undefined {
-  const { success, error } = schema.safeParse(value);
-  if (success) return undefined;
-  removeUnknown(value, error.issues);
-  const [issue] = schema.safeParse(value).error?.issues ?? [];
+  removeUnknown(schema, value);
+  const [issue] = schema.safeParse(value, FIRST_PROBLEM).error?.issues ?? [];
   return issue && (issue.path.join(".") || "its top");
 }
 
 /** Removes the fields that a schema does not have; in a union, those that the nearest member does not have. */
-function removeUnknown(value: unknown, issues: readonly z.core.$ZodIssue[]): void {
-  for (const issue of issues) {
-    const inner = issue.path.reduce((outer, name) => Reflect.get(Object(outer), name), value);
-    if (issue.code === "invalid_union") {
-      const [nearest = []] = issue.errors.toSorted((a, b) => distance(a) - distance(b));
-      removeUnknown(inner, nearest);
-    }
-    if (issue.code !== "unrecognized_keys") continue;
-    for (const key of issue.keys) Reflect.deleteProperty(Object(inner), key);
+function removeUnknown(schema: z.core.$ZodType, value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  if ("innerType" in def) removeUnknown(def.innerType, value);
+  else if (def.type === "union") removeUnknown(nearestIn(schema, value), value);
+  else if (def.type === "array" && Array.isArray(value)) {
+    for (const item of value) removeUnknown(def.element, item);
+  }
+  if (def.type !== "object") return;
+  const isClosed = def.catchall?._zod.def.type === "never";
+  for (const [key, inner] of Object.entries(value)) {
+    const field = Object.hasOwn(def.shape, key) ? def.shape[key] : undefined;
+    if (field !== undefined) removeUnknown(field, inner);
+    else if (isClosed) Reflect.deleteProperty(value, key);
   }
 }
 
-/** How many fields a schema does not have; far more if anything else is wrong. */
-function distance(issues: readonly z.core.$ZodIssue[]): number {
-  return issues.reduce((sum, issue) => sum + ("keys" in issue ? issue.keys.length : 1e9), 0);
+/** The member of a union, and of unions in it, that misses fewest fields of a value, and has fewest others. */
+function nearestIn(schema: z.core.$ZodType, value: object): z.core.$ZodType {
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  if (def.type !== "union") return schema;
+  const members = def.options.map((member) => nearestIn(member, value));
+  const [nearest = schema] = members.toSorted((a, b) => distance(a, value) - distance(b, value));
+  return nearest;
+}
+
+/** How many fields of a schema a value lacks, which weigh most, and how many the schema does not have. */
+function distance(schema: z.core.$ZodType, value: object): number {
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  if (def.type !== "object") return Infinity;
+  const isLacking = (key: string) =>
+    !Object.hasOwn(value, key) && def.shape[key]?._zod.optin === undefined;
+  const unknown = Object.keys(value).filter((key) => !Object.hasOwn(def.shape, key));
+  return Object.keys(def.shape).filter(isLacking).length * 1e6 + unknown.length;
 }

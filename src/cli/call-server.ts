@@ -121,7 +121,9 @@ export function urlOf(server: URL, { endpoint, parameters }: Question): URL {
   );
   const url = new URL(server);
   // Documents show the URL of the API too.
-  const before = server.pathname.replace(new RegExp(`(${BASE_PATH})?/*$`), "");
+  const segments = server.pathname.split("/");
+  const whole = segments.slice(0, segments.findLastIndex(Boolean) + 1).join("/");
+  const before = whole.endsWith(BASE_PATH) ? whole.slice(0, -BASE_PATH.length) : whole;
   url.pathname = `${before}${BASE_PATH}${path}`;
   for (const [name, value] of Object.entries(parameters)) {
     if (endpoint.parameters[name]?.in === "query") url.searchParams.set(name, value);

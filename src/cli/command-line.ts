@@ -87,7 +87,7 @@ export function describeCommands(
 
 /** The parser's words for a wrong value. */
 const WRONG_VALUE =
-  /^error: (?:option '.*?(--[\w-]+).*?' (?:argument|value)|command-argument value) '(.*?)'(?: from env '(\w+)')? is invalid(?: for argument '(\w+)')?\. It /s;
+  /^error: (?:option '(?:-\w, )?(--[\w-]+)(?:[^\w'-][^']*)?' (?:argument|value)|command-argument value) '(.*?)'(?: from env '(\w+)')? is invalid(?: for argument '(\w+)')?\. It /s;
 
 /** An error of the parser as the API would say it. */
 function inOurWords(text: string): string {

@@ -78,7 +78,7 @@ function askSystemd(): Unit {
 export function installedSettings({ unit }: InstalledService, environment: NodeJS.ProcessEnv) {
   const ofUnit = parseShownEnvironment(propertyOf(unit, "Environment"));
   const shown = valuesOf(unit, "EnvironmentFiles");
-  const paths = shown.map((file) => file.replace(/ \(ignore_errors=.*$/, ""));
+  const paths = shown.map((file) => file.replace(/ \(ignore_errors=\w+\)$/, ""));
   const files = paths.map((path) => parseEnvironmentFile(path, readIfPresent(path)));
   const settings: NodeJS.ProcessEnv = {
     STATE_DIRECTORY: INSTALLED.stateDirectory,
@@ -106,7 +106,7 @@ function readIfPresent(path: string): string {
 
 /** The variables of `Environment=` as `systemctl show` prints them: words, quoted if necessary. None has a line break. */
 export function parseShownEnvironment(text: string): Record<string, string> {
-  const words = text.match(/"(?:\\.|[^"\\])*"|[^\s"]+/g) ?? [];
+  const words = text.match(/"(?:\\.|[^"\\])*"?|[^\s"]+/g) ?? [];
   const pairs = words.map((word) => {
     const unquoted = word.replace(/^"(.*)"$/s, "$1");
     return unquoted.replaceAll(/\\(.)/g, "$1").split(/=(.*)/).slice(0, 2);

@@ -5,10 +5,10 @@ import { namesBelow, publicUrl, type ValkeyAddress } from "../config/valkey-addr
 import { KeyFileError, type KeyRecord, readKeyFile, writeKeyFile } from "../keys/key-file.ts";
 import { lastError, libc } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
+import { formatCommand } from "../util/command.ts";
 import { attempt, reasonOf } from "../util/errors.ts";
 import { createConnection, type RunScript, ValkeyError } from "../valkey/connection.ts";
 import { changeSharedKeys, readSharedKeys } from "../valkey/keys.ts";
-import { formatCommand } from "./command.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
 
 /** How long a command waits for Valkey, in milliseconds. */

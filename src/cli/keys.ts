@@ -9,10 +9,10 @@ import {
   type KeyRecord,
   readKeyFile,
 } from "../keys/key-file.ts";
+import { formatCommand } from "../util/command.ts";
 import { reasonOf } from "../util/errors.ts";
 import { listText } from "../util/text.ts";
 import { about } from "./about.ts";
-import { formatCommand } from "./command.ts";
 import { type KeyStore, openKeyStore } from "./key-store.ts";
 import { invocation, print, write } from "./terminal.ts";
 

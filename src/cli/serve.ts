@@ -15,6 +15,7 @@ import { ENDPOINTS } from "../server/endpoints.ts";
 import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { offerStatus } from "../server/status.ts";
+import { formatCommand } from "../util/command.ts";
 import { VERSION } from "../util/version.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
@@ -154,7 +155,8 @@ function exampleRequest(urls: readonly string[]): string {
   if (direct === undefined) return "try a request through your proxy";
   // The certificate is for a name, not for this address.
   const insecure = direct.startsWith("https:") ? "k" : "";
-  return `try a request: curl -s${insecure} '${direct}${BASE_PATH}/validate?address=2001:0db8::0001'`;
+  const url = `${direct}${BASE_PATH}/validate?address=2001:0db8::0001`;
+  return `try a request: ${formatCommand(["curl", `-s${insecure}`, url])}`;
 }
 
 /** Resolves at the first SIGTERM or SIGINT from now on. */

@@ -8,7 +8,7 @@ export type EnvironmentFile = ReturnType<typeof parseEnvironmentFile>;
 
 /** A variable, with quotes around its whole value or none at its start; everyone reads such a line alike. */
 const ASSIGNMENT =
-  /^[ \t]*([A-Za-z_]\w*)=[ \t]*(?:"([^"\\]*)"|'([^'\\]*)'|([^"'\\][^\\]*?)?)[ \t\r]*$/;
+  /^[ \t]*([A-Za-z_]\w*)=[ \t]*(?:(?:"([^"\\]*)"|'([^'\\]*)'|([^"'\\ \t\r][^\\ \t\r]*(?:[ \t\r]+[^\\ \t\r]+)*)|\r)[ \t\r]*)?$/;
 
 /** An empty line or a comment; older versions of systemd continue one that ends with a backslash on the next line. */
 const NOTHING = /^[ \t\r]*([#;].*(?<!\\))?$/s;

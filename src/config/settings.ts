@@ -270,12 +270,15 @@ function orRefuse<T>(action: () => T, problem: string): T {
 
 const PEM = "-----BEGIN";
 
-/** A URL with a user or password. */
-const PASSWORD = /:\/\/.*@/;
+/** True for a URL with a user or password. */
+function hasPassword(text: string): boolean {
+  const at = text.indexOf("://");
+  return at >= 0 && text.includes("@", at);
+}
 
 /** True if a value is a certificate, a private key or an API key itself, or has a password, which must not appear in a log. */
 export function isSecret(value: string): boolean {
-  return value.includes(PEM) || PASSWORD.test(value) || value.startsWith("sx_");
+  return value.includes(PEM) || hasPassword(value) || value.startsWith("sx_");
 }
 
 function integer(minimum: number, maximum: number): Parse<number> {
@@ -363,7 +366,7 @@ const parseValkeyPrefix = matching(
 const parsePrefixes = list(parsePrefix, PREFIX_FORM);
 
 function parseNatsUrl(text: string) {
-  if (PASSWORD.test(text)) refuse(`must not have a user or password; put them into ${NATS_CREDS}`);
+  if (hasPassword(text)) refuse(`must not have a user or password; put them into ${NATS_CREDS}`);
   const servers = list(
     (entry) => (/^(nats|tls):\/\/[^/?#]+\/?$/.test(entry) && URL.canParse(entry) ? entry : null),
     "a URL such as nats://nats.example.com:4222 or tls://nats.example.com:4222",

@@ -28,7 +28,7 @@ const PORTS = { plain: 53, tls: 853, https: 443 } as const;
 const FORM = /^(?:(tls|https):\/\/)?([^/#]+)(\/[!-"$-~]*)?(?:#([A-Za-z0-9.-]+))?$/;
 
 /** An address with a zone, in brackets or alone. */
-const ZONED = /^(\[?)([^\][%]+)(%[^\]]+)(.*)$/;
+const ZONED = /^(\[?)([^\][%]+)(%[^\]]+)((?:\].*)?)$/;
 
 /** Parses a server of a resolver. Null for any other text, and for multicast addresses, from which no answer can come. */
 export function tryParseDnsServer(text: string): DnsServer | null {

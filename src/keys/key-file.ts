@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { z } from "zod";
 import { readRegularFile } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
+import { formatCommand } from "../util/command.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
 /** The bits of a mode that `chmod 777` sets; inode(7). */
@@ -59,7 +60,8 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
     if (errorCode(error) === "ENOENT") return [];
     if (error instanceof KeyFileError) throw error;
     const user = ownName();
-    const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: chown ${user}: ${path}`;
+    const command = formatCommand(["chown", `${user}:`, path]);
+    const advice = `if ${user} runs the service, let it enter ${dirname(path)} and run: ${command}`;
     throw accessError("read", path, error, advice);
   }
 }

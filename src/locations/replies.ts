@@ -10,28 +10,34 @@ import type { Question } from "../tools/services.ts";
 import { printable } from "../util/text.ts";
 import { type Reply, readMessage, replySchema } from "./protocol.ts";
 
-/** Bytes of a reply: the `max_payload` of docs/operations.md, which is the default of NATS. */
-const MAX_REPLY_BYTES = 1024 * 1024;
+/** Bytes of a reply; 100 rounds over 30 hops with names have a tenth, and 1,024 addresses with names of 200 characters fit. */
+const MAX_REPLY_BYTES = 384 * 1024;
 
 /** Bytes of all replies to a question; those of the longest mtr are fewer. */
-const MAX_ALL_BYTES = 8 * MAX_REPLY_BYTES;
+const MAX_ALL_BYTES = 8 * 2 ** 20;
 
 /** Replies to a question: as many as `allow_responses` of docs/operations.md lets an agent send. */
 const MAX_REPLIES = 1000;
 
 /** Keys in an answer of a number, or a list as long, that is at most a parameter of the question. */
-const BOUNDED: readonly (readonly [parameter: string, keys: RegExp])[] = [
-  ["count", /^(seq|transmitted|results|lost)$/],
-  ["maxHops", /^hops?$/],
-  ["rounds", /^rounds?$/],
-  ["paths", /^paths$/],
-];
-
-/** The status of a message from the server itself: there is no subscriber. */
-const NO_RESPONDERS = 503;
+const BOUNDED: ReadonlyMap<string, string> = new Map([
+  ...["seq", "transmitted", "results", "lost"].map((key) => [key, "count"] as const),
+  ...["hop", "hops"].map((key) => [key, "maxHops"] as const),
+  ...["round", "rounds"].map((key) => [key, "rounds"] as const),
+  ["paths", "paths"],
+]);
 
 /** The replies that do not refuse or fail. */
 type Progress = Exclude<Reply, { readonly error: object } | { readonly refused: string }>;
+
+/** The status of a message from the server itself, which has no data: there is no subscriber. */
+const NO_RESPONDERS = 503;
+
+/** Bytes of such a message with its subject; the client takes minutes to read a megabyte of headers. */
+const MAX_STATUS_BYTES = 1024;
+
+/** A message with its size, which its type leaves out: bytes of subjects, headers and data. */
+type Sized = Msg & { size(): number };
 
 /**
  * Makes the reader of the replies to one question, through which all that an agent says passes before it
@@ -50,7 +56,7 @@ export function replyReader(location: string, { endpoint, parameters }: Question
   const revive = (key: string, value: unknown) => {
     if (typeof value === "string") return asked.has(value) ? value : printable(value);
     const extent = Array.isArray(value) ? value.length : value;
-    const most = values[BOUNDED.find(([, keys]) => keys.test(key))?.[0] ?? ""];
+    const most = values[BOUNDED.get(key) ?? ""];
     if (typeof extent === "number" && typeof most === "number" && extent > most) beyond = key;
     return value;
   };
@@ -78,9 +84,13 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     error.message = error.status === 500 ? `At the location ${location}: ${message}` : message;
     return error;
   };
-  return (error: Error | null, { headers, data }: Msg): Progress => {
+  return (error: Error | null, message: Msg): Progress => {
     if (error) throw unavailable(location, "NATS does not let this service read answers");
-    if (headers?.code === NO_RESPONDERS) throw new ApiError("LOCATION_NOT_FOUND", { location });
+    const { data } = message;
+    const isBrief = data.length === 0 && (message as Sized).size() < MAX_STATUS_BYTES;
+    if (isBrief && message.headers?.code === NO_RESPONDERS) {
+      throw new ApiError("LOCATION_NOT_FOUND", { location });
+    }
     bytes += data.length;
     replies += 1;
     if (bytes > MAX_ALL_BYTES || replies > MAX_REPLIES) {

@@ -32,10 +32,8 @@ export function become({ name, uid, gid }: User): void {
 
 /** None on a machine without the file, such as a minimal container. */
 function users() {
-  const rows = (tryRead("/etc/passwd") ?? "").matchAll(/^([^:\n]+):[^:\n]*:(\d+):(\d+):/gm);
-  return Array.from(rows, ([, name = "", uid, gid]) => ({
-    name,
-    uid: Number(uid),
-    gid: Number(gid),
-  }));
+  const rows = (tryRead("/etc/passwd") ?? "").split("\n").map((row) => row.split(":"));
+  return rows.flatMap(([name, , uid, gid]) =>
+    name && uid && gid ? { name, uid: Number(uid), gid: Number(gid) } : [],
+  );
 }

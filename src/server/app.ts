@@ -99,7 +99,8 @@ function routeOf(endpoint: Endpoint, { locations }: Services): Route {
   const { path, parameters, price = 1 } = endpoint;
   const pattern = BASE_PATH + path.replace(/\{(\w+)\}/g, ":$1");
   const last = parameters[path.split(/[{}]/).at(-2) ?? ""];
-  const empty = last?.whenEmpty === undefined ? [] : [pattern.replace(/[^/]+$/, "")];
+  const empty =
+    last?.whenEmpty === undefined ? [] : [pattern.slice(0, pattern.lastIndexOf("/") + 1)];
   const byWord = () => locations?.byWord() ?? new Map();
   return {
     patterns: [pattern, `${pattern}/`, ...empty],

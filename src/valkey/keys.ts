@@ -2,6 +2,7 @@ import { statSync, utimesSync } from "node:fs";
 import { z } from "zod";
 import { KeyFileError, type KeyRecord, parseRecords, writeKeyFile } from "../keys/key-file.ts";
 import type { Keyring } from "../keys/keyring.ts";
+import { formatCommand } from "../util/command.ts";
 import { attempt, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { type RunScript, script } from "./connection.ts";
@@ -115,8 +116,9 @@ export function createSharedKeys(
     const own = keyring.records();
     if (version === NO_VERSION && keys.length === 0 && own.length > 0) {
       if (areOutdated()) {
+        const command = formatCommand(["sixscope", "keys", "import", copy]);
         throw new KeyFileError(
-          `Valkey has no keys, and the copy ${copy} is too old; to use it, run: sixscope keys import ${copy}`,
+          `Valkey has no keys, and the copy ${copy} is too old; to use it, run: ${command}`,
         );
       }
       if (await writeSharedKeys(run, names, version, [], own))

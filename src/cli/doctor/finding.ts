@@ -1,7 +1,7 @@
 import type { EnvironmentFile } from "../../config/environment-file.ts";
 import type { Config } from "../../config/settings.ts";
 import type { Status } from "../../server/status.ts";
-import { type Command, formatCommand } from "../command.ts";
+import { type Command, formatCommand } from "../../util/command.ts";
 import type { InstalledService } from "../installed.ts";
 
 /** The result of one check: an attempt, its outcome, and what to do; only a problem makes doctor fail. */

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "../../keys/key-file.ts";
 import { ownName } from "../../platform/users.ts";
+import type { Command } from "../../util/command.ts";
 import { errorCode } from "../../util/errors.ts";
-import type { Command } from "../command.ts";
 import { valkeyStore } from "../key-store.ts";
 import { invocation } from "../terminal.ts";
 import { type Finding, type Scene, trying } from "./finding.ts";

@@ -1,6 +1,6 @@
 import { exposureOf } from "../../config/exposure.ts";
+import type { Command } from "../../util/command.ts";
 import { printable } from "../../util/text.ts";
-import type { Command } from "../command.ts";
 import { INSTALLED, propertyOf } from "../installed.ts";
 import { type Finding, RESTART, type Scene, trying } from "./finding.ts";
 

@@ -92,7 +92,9 @@ export function comparableValue(type: RecordType, value: string): string {
   const lower = (name: string) => name.toLowerCase();
   if (fields.includes("serviceBinding")) return value.replace(/ \S+/, lower);
   if (!fields.includes("name") || fields.includes("base64")) return value;
-  return fields.includes("string") ? value.replace(/\S+$/, lower) : lower(value);
+  // A name behind strings has no space.
+  const at = fields.includes("string") ? value.lastIndexOf(" ") : 0;
+  return `${value.slice(0, at)}${lower(value.slice(at))}`;
 }
 
 /** Types whose names have no canonical form: RFC 6840 section 5.1, and one that is newer than RFC 4034. */

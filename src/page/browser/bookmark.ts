@@ -14,7 +14,7 @@ export interface Bookmark {
 
 /** The bookmark that a hash means, such as `#/trace/www.example.com?maxHops=30`; an unknown one is `HOME`. */
 export function parseBookmark(hash: string, tools: readonly ToolName[]): Bookmark {
-  const [, path = "", query = ""] = /^#?\/?([^?]*)\??(.*)$/.exec(hash) ?? [];
+  const [, path = "", query = ""] = /^#?\/?([^?]*)(?:\?(.*))?$/.exec(hash) ?? [];
   const [name, ...rest] = path.split("/");
   const tool = tools.find((tool) => tool === name) ?? HOME;
   return {
@@ -26,7 +26,7 @@ export function parseBookmark(hash: string, tools: readonly ToolName[]): Bookmar
 
 /** The question to a tool about the subject of another one; an empty one if it cannot be asked about that. */
 export function bookmarkFor(tool: ToolName, subject: string): Bookmark {
-  const isAddress = /^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(subject);
+  const isAddress = /^[0-9a-f.]*:[0-9a-f:.]*$/i.test(subject);
   const isFit = tool !== HOME && (tool !== "validate" || isAddress);
   const options: Bookmark["options"] = tool === "dns" && isAddress ? { type: "PTR" } : {};
   return { tool, subject: isFit ? subject : "", options };

@@ -15,7 +15,7 @@ export async function measure(urls: NonNullable<Caller["familyUrls"]>): Promise<
   ]);
   // An address, or a name of this test, leaves no choice.
   const isFree =
-    /^[^[]*[a-z][^[]*$/.test(location.hostname) &&
+    /^[^a-z[]*[a-z][^[]*$/.test(location.hostname) &&
     ![...urls.ipv4, ipv6Url].includes(`${location.origin}/`);
   return {
     page: isFree ? (CALLER.validation ? 6 : 4) : null,

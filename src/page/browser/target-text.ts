@@ -1,5 +1,6 @@
 /** Characters that people write around a host: quotes, brackets, and what a sentence has behind it. */
-const AROUND = /^[\s<"'`(]+|[\s>"'`),;]+$/g;
+const BEFORE = /^[\s<"'`(]+/;
+const BEHIND = /[\s>"'`),;]/;
 
 /** Names as DNS has them that contain other characters: escaped ones, and reverse names of parts of a network (RFC 2317). */
 const ODD_NAME = /\\|\.arpa\.?$/i;
@@ -9,11 +10,13 @@ const ODD_NAME = /\\|\.arpa\.?$/i;
  * e-mail address. A text in which nothing else is found is the target itself.
  */
 export function targetIn(pasted: string): string {
-  const text = pasted.replace(AROUND, "");
+  const characters = [...pasted.replace(BEFORE, "")];
+  const end = characters.findLastIndex((character) => !BEHIND.test(character));
+  const text = characters.slice(0, end + 1).join("");
   if (ODD_NAME.test(text)) return pasted.trim();
   const host = text
     .replace(/^(?:[a-z][a-z\d+.-]*:\/\/|(?:mailto|sips?|xmpp):)/i, "")
-    .replace(/[/?#].*$/s, "")
+    .replace(/[/?#].*/s, "")
     .replace(/^.*@/s, "")
     .replace(/^\[([^\]]*)\](?::\d*)?$/, "$1")
     // A text with several colons is an address.

@@ -14,6 +14,7 @@ import { printable, quote } from "../../util/text.ts";
 import { VERSION } from "../../util/version.ts";
 import type { Services } from "../services.ts";
 import type { Finding } from "./findings.ts";
+import { type Head, headReader } from "./http-head.ts";
 import { PLAIN_PORT, type Seen, TLS_PORT } from "./verdict.ts";
 
 /** A service at one address. */
@@ -188,21 +189,11 @@ function judgeNoHandshake(error: unknown, isTimeout: boolean): Seen {
     : found("tls-failed", `The TLS handshake fails (${why}).`);
 }
 
-/** The head of an HTTP response. */
-interface Head {
+/** A response with a status, and where it redirects to; null if it does not, or not to a URL. */
+interface Answer {
   readonly status: number;
-  /** Where it redirects to; null if it does not, or not to a URL. */
   readonly location: URL | null;
 }
-
-/** Bytes of the head of a response; some servers do not end it. */
-const MAX_HEAD_BYTES = 65_536;
-
-const BEGINNING = "HTTP/1.";
-const EMPTY_LINE = /\n\r?\n/;
-/** Responses before the last, such as 103 (Early Hints); 101 is a last one. RFC 9110 section 15.2. */
-const INTERIM = /^(?:HTTP\/1\.\d 1(?!01)\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+/;
-const HEAD = /^HTTP\/1\.\d (\d{1,9})\b(.*?)\n\r?\n/s;
 
 /**
  * Asks for the head of the service's root over HTTP/1.1, or HTTPS unless the port is that of HTTP; null without
@@ -210,7 +201,10 @@ const HEAD = /^HTTP\/1\.\d (\d{1,9})\b(.*?)\n\r?\n/s;
  *
  * @throws Error
  */
-async function requestHead(service: Service, { open, limit: signal }: Reach): Promise<Head | null> {
+async function requestHead(
+  service: Service,
+  { open, limit: signal }: Reach,
+): Promise<Answer | null> {
   const { ip, port, name } = service;
   const isPlain = port === PLAIN_PORT;
   const host = name ?? (ip.includes(":") ? `[${ip}]` : ip);
@@ -223,30 +217,22 @@ async function requestHead(service: Service, { open, limit: signal }: Reach): Pr
     "Accept-Encoding: identity",
     "Connection: close",
   ];
-  const received = await firstOf<string>(socket, signal, (resolve) => {
-    let [text, takenBytes] = ["", 0];
+  const head = await firstOf<Head | string>(socket, signal, (resolve) => {
+    const read = headReader();
     socket.on(isPlain ? "connect" : "secureConnect", () =>
       socket.write(`${request.join("\r\n")}\r\n\r\n`),
     );
-    socket.on("data", (bytes) => {
-      takenBytes += bytes.length;
-      text += bytes.toString("latin1", 0, MAX_HEAD_BYTES);
-      const isOver =
-        takenBytes > MAX_HEAD_BYTES || !BEGINNING.startsWith(text.slice(0, BEGINNING.length));
-      // A line may end in the piece behind the one where it begins.
-      if (!isOver && !EMPTY_LINE.test(text.slice(-bytes.length - 2))) return;
-      text = text.replace(INTERIM, "");
-      if (isOver || EMPTY_LINE.test(text)) resolve(text);
+    socket.on("data", (piece: Buffer) => {
+      const outcome = read(piece);
+      if (outcome !== null) resolve(outcome);
     });
   });
-  if (received === null) return null;
-  const [, code, lines = ""] = HEAD.exec(received) ?? [];
-  if (code === undefined) throw new Error(quote(received.slice(0, MAX_TEXT)));
-  const status = Number(code);
-  const [, location = ""] = /^location:[ \t]*(.*?)[ \t]*$/im.exec(lines) ?? [];
+  if (head === null) return null;
+  if (typeof head === "string") throw new Error(quote(head));
+  const { status, headers } = head;
   const isRedirect = status >= 300 && status < 400;
   const base = `${isPlain ? "http" : "https"}://${host}/`;
-  return { status, location: isRedirect ? URL.parse(location, base) : null };
+  return { status, location: isRedirect ? URL.parse(headers.get("location") ?? "", base) : null };
 }
 
 /** A server that knows no `HEAD` may well answer browsers; RFC 9110 section 15.6.2. */
@@ -257,7 +243,7 @@ const NOT_IMPLEMENTED = 501;
  *
  * @param hasIpv6 false if the name that it redirects to has no IPv6 address; null if that is not known
  */
-function judgeHead({ status, location }: Head, hasIpv6: boolean | null): Seen {
+function judgeHead({ status, location }: Answer, hasIpv6: boolean | null): Seen {
   if (status < 100 || status > 999) {
     return found("not-http", `The server answers with status ${status}, which is not valid.`);
   }
@@ -308,7 +294,7 @@ export async function judgeHttp(
   reach: Reach,
   { config, resolvers }: Pick<Services, "config" | "resolvers">,
 ): Promise<Seen> {
-  let head: Head | null;
+  let head: Answer | null;
   try {
     head = await requestHead(service, reach);
   } catch (error) {

@@ -1,6 +1,6 @@
 /** Commands that are printed do the same when they are pasted into a shell. */
 import { expect, test } from "bun:test";
-import { formatCommand } from "../../src/cli/command.ts";
+import { formatCommand } from "../../src/util/command.ts";
 import { run } from "../lab/run.ts";
 
 const WORDS = [

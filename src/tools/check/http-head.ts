@@ -1,0 +1,60 @@
+/** Bytes of a response up to the end of its head; some servers do not end it. */
+export const MAX_HEAD_BYTES = 65_536;
+
+/** Characters of a header; a longer one, which most servers would refuse themselves, is left out. */
+export const MAX_LINE = 8192;
+
+/** Characters that show people what came in place of a head. */
+const MAX_SHOWN = 200;
+
+const BEGINNING = "HTTP/1.";
+const STATUS_LINE = /^HTTP\/1\.\d (\d{1,9})\b/;
+
+/** The head of an HTTP/1 response; RFC 9112. */
+export interface Head {
+  readonly status: number;
+  /** The first value of each header by its name in lower case; each byte is a character. */
+  readonly headers: ReadonlyMap<string, string>;
+}
+
+/** Responses before the last, such as 103 (Early Hints); 101 is a last one. RFC 9110 section 15.2. */
+const isInterim = (status: number) => status >= 100 && status < 200 && status !== 101;
+
+/** Adds the header in a line, if it is the first with its name; RFC 9110 section 5.1. */
+function addHeader(headers: Map<string, string>, line: string): void {
+  const colon = line.indexOf(":");
+  const name = line.slice(0, colon).toLowerCase();
+  if (colon > 0 && !headers.has(name)) headers.set(name, line.slice(colon + 1).trim());
+}
+
+/**
+ * Makes a reader of the pieces in which one HTTP/1 response comes, in time that is linear in their bytes. It returns
+ * null until the head is complete, then the head; or, as text, the beginning of what is not a head.
+ */
+export function headReader(): (piece: Buffer) => Head | string | null {
+  let [beginning, line, leftBytes] = ["", "", MAX_HEAD_BYTES];
+  let head: { readonly status: number; readonly headers: Map<string, string> } | null = null;
+  return (piece) => {
+    const text = piece.toString("latin1", 0, leftBytes);
+    leftBytes -= piece.length;
+    if (beginning.length < MAX_SHOWN) beginning = (beginning + text).slice(0, MAX_SHOWN);
+    if (!BEGINNING.startsWith(beginning.slice(0, BEGINNING.length))) return beginning;
+    const lines = text.split("\n");
+    const rest = lines.pop() ?? "";
+    for (const end of lines) {
+      const whole = (line + end).replace(/\r$/, "");
+      line = "";
+      if (head === null) {
+        const status = Number(STATUS_LINE.exec(whole)?.[1]);
+        if (Number.isNaN(status)) return beginning;
+        head = { status, headers: new Map() };
+      } else if (whole === "") {
+        if (!isInterim(head.status)) return head;
+        head = null;
+      } else if (whole.length <= MAX_LINE) addHeader(head.headers, whole);
+    }
+    // The rest of a line that is too long is not kept.
+    if (line.length <= MAX_LINE) line += rest;
+    return leftBytes < 0 ? beginning : null;
+  };
+}
