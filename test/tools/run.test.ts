@@ -35,18 +35,21 @@ function setUp() {
 }
 
 describe("a run", () => {
-  test("holds a slot until it has its outcome", async () => {
+  test("holds a slot until it is over, because something may leave after its outcome", async () => {
     const { open, slots } = setUp();
-    using run = await open();
+    const run = await open();
     expect(slots.running).toBe(1);
     expect(await run.outcome(Promise.resolve(DONE))).toBe(DONE);
+    expect(slots.running).toBe(1);
+    run[Symbol.dispose]();
     expect(slots.running).toBe(0);
   });
 
   test("that fails gives its slot back", async () => {
     const { open, slots } = setUp();
-    using run = await open();
+    const run = await open();
     await expect(run.outcome(Promise.reject(new Error("failed")))).rejects.toThrow("failed");
+    run[Symbol.dispose]();
     expect(slots.running).toBe(0);
   });
 
@@ -69,9 +72,10 @@ describe("a run", () => {
   test("of a caller who has gone has no outcome", async () => {
     const { open, slots } = setUp();
     const caller = new AbortController();
-    using run = await open({ ...CALL, signal: caller.signal });
+    const run = await open({ ...CALL, signal: caller.signal });
     caller.abort();
     await expect(run.outcome(Promise.resolve(DONE))).rejects.toMatchObject({ name: "AbortError" });
+    run[Symbol.dispose]();
     expect(slots.running).toBe(0);
   });
 
