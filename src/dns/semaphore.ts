@@ -1,3 +1,5 @@
+import { leavesRoom, sharersOf } from "../util/shares.ts";
+
 /** See `createSemaphore`. */
 export type Semaphore = ReturnType<typeof createSemaphore>;
 
@@ -10,22 +12,27 @@ export type Semaphore = ReturnType<typeof createSemaphore>;
  */
 export function createSemaphore(limit: number) {
   let free = limit;
-  /** The permits of each client that has some. */
+  /** The permits of each client and each service that has some. */
   const held = new Map<string, number>();
   const waiting = new Set<{ readonly client: string; readonly enter: () => void }>();
   const heldBy = (client: string) => held.get(client) ?? 0;
+  const mayTake = (client: string) => leavesRoom(client, free, heldBy);
+  const count = (client: string, change: 1 | -1) => {
+    free -= change;
+    for (const name of sharersOf(client)) {
+      held.set(name, heldBy(name) + change);
+      if (heldBy(name) === 0) held.delete(name);
+    }
+  };
   const take = (client: string, enter: () => void) => {
-    free -= 1;
-    held.set(client, heldBy(client) + 1);
+    count(client, 1);
     enter();
   };
   /** Passes a permit on to the first that waits and may have it, if any. */
   const release = (client: string) => {
-    free += 1;
-    if (heldBy(client) > 1) held.set(client, heldBy(client) - 1);
-    else held.delete(client);
+    count(client, -1);
     for (const waiter of waiting) {
-      if (free <= heldBy(waiter.client)) continue;
+      if (!mayTake(waiter.client)) continue;
       waiting.delete(waiter);
       take(waiter.client, waiter.enter);
     }
@@ -37,7 +44,7 @@ export function createSemaphore(limit: number) {
      */
     acquire(enter: () => void, client = ""): () => void {
       const waiter = { client, enter };
-      if (free > heldBy(client)) take(client, enter);
+      if (mayTake(client)) take(client, enter);
       else waiting.add(waiter);
       return () => {
         if (!waiting.delete(waiter)) release(client);

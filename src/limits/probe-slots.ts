@@ -1,3 +1,5 @@
+import { hasShare, leavesRoom, sharersOf } from "../util/shares.ts";
+
 /** Milliseconds that a client below its fair share waits for a slot: longer than runs take with the default settings. */
 export const MAX_WAIT_MS = 5_000;
 
@@ -44,7 +46,9 @@ export class ProbeSlots {
   /** Takes a slot if there is one now, and returns the function that gives it back; else null. */
   tryTake(client: string): Release | null {
     const free = this.limit - this.#clients.length;
-    if (free <= (this.#keepsRoom ? countOf(client, this.#clients) : 0)) return null;
+    const heldBy = (name: string) =>
+      this.#clients.filter((other) => sharersOf(other).includes(name)).length;
+    if (free === 0 || (this.#keepsRoom && !leavesRoom(client, free, heldBy))) return null;
     this.#clients.push(client);
     let isHeld = true;
     return () => {
@@ -74,9 +78,7 @@ export class ProbeSlots {
   /** Waits for a slot; null at once for a client that has its share, and later on timeout or abort. */
   async #wait(client: string, signal: AbortSignal): Promise<Release | null> {
     const wanted = [...this.#clients, ...[...this.#waiters].map((waiter) => waiter.client)];
-    const share = Math.floor(this.limit / new Set([...wanted, client]).size);
-    if (countOf(client, wanted) >= Math.max(1, share)) return null;
-    if (this.#waiters.size >= MAX_WAITERS) return null;
+    if (hasShare(client, this.limit, wanted) || this.#waiters.size >= MAX_WAITERS) return null;
     const { promise, resolve } = Promise.withResolvers<Release | null>();
     const settle: Waiter["settle"] = (release) => {
       this.#waiters.delete(waiter);
@@ -93,6 +95,3 @@ export class ProbeSlots {
     return release;
   }
 }
-
-const countOf = (client: string, clients: readonly string[]) =>
-  clients.filter((other) => other === client).length;
