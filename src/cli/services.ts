@@ -46,7 +46,7 @@ export async function openServices(
   const [a, b, c] = RESOLVER_NAMES;
   const resolvers = { [a]: client(a), [b]: client(b), [c]: client(c) };
   const networks = await openNetworks(config.networkFiles, log);
-  const probeSlots = new ProbeSlots(config.maxProbes);
+  const probeSlots = new ProbeSlots(config.maxProbes, true);
   // As many as a resolver is asked at once, so that no query waits behind those of another client.
   const querySlots = new ProbeSlots(MAX_QUESTIONS, true);
   return { config, icmp, resolvers, networks, probeSlots, querySlots };

@@ -90,7 +90,7 @@ export function createAgent(
     const { subject, reply: inbox, data } = message;
     const service = serviceIn(subject);
     // An agent's rights must not serve another end than to answer the service that asks.
-    if (service === null || !inbox?.startsWith(SUBJECTS.inbox(service, ""))) return;
+    if (service === "" || !inbox?.startsWith(SUBJECTS.inbox(service, ""))) return;
     const controller = new AbortController();
     const { signal } = controller;
     const send = (reply: Reply, mayTell: MayTell = () => true) => {

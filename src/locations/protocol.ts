@@ -31,10 +31,10 @@ export const SUBJECTS = {
     `_INBOX.${service}.${question}`,
 } as const;
 
-/** The service that a subject of `ask` or `cancel` names; null if it is no name. */
-export function serviceIn(subject: string): string | null {
-  const service = subject.slice(subject.lastIndexOf(".") + 1);
-  return SERVICE_FORM.test(service) ? service : null;
+/** The service that a subject of `ask` or `cancel` names; empty if that is no name. */
+export function serviceIn(subject: string): string {
+  const service = subject.split(".").at(-1) ?? "";
+  return SERVICE_FORM.test(service) ? service : "";
 }
 
 /** The names of agents within their locations. */
