@@ -152,6 +152,8 @@ function proberOf({ icmp }: Pick<Services, "icmp">, canDoWithoutRaw: boolean): P
 /** Milliseconds that a run may wait for the resolver, for a slot, and for other probes to the same /64. */
 const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
 
+const FULL = "As many probes are under way as the service has memory for";
+
 /** The last sentence of a verdict on a run that met its budget. */
 const EARLY = "The run met its budget and ended, so this may not be all.";
 
@@ -170,8 +172,12 @@ export async function takeSlot(
   const release = await slots.take(client, signal);
   if (release !== null) return release;
   if (signal.aborted) throw clientGone();
+  throw tooManyProbes(slots, reason);
+}
+
+function tooManyProbes({ limit }: Pick<ProbeSlots, "limit">, reason?: string): ApiError {
   const retryAfterSeconds = RETRY_AFTER_SECONDS;
-  throw new ApiError("TOO_MANY_PROBES", { limit: slots.limit, retryAfterSeconds }, reason);
+  return new ApiError("TOO_MANY_PROBES", { limit, retryAfterSeconds }, reason);
 }
 
 /**
@@ -194,6 +200,7 @@ export async function openRun(
   const parsed = parseTarget(target);
   const probedPort = probedPortOf(over, config);
   const prober = proberOf(services, canDoWithoutRaw && probedPort === undefined);
+  if (prober.isFull) throw tooManyProbes(probeSlots, FULL);
   allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
   const { destination, addresses } = await resolveTarget(

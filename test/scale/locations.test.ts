@@ -851,7 +851,9 @@ describeWith(missing)("agents and an instance with a location", () => {
       const heard: string[] = [];
       foreign.subscribe("sixscope.>", { callback: (_, { subject }) => void heard.push(subject) });
       foreign.subscribe("elsewhere", { callback: (_, { subject }) => void heard.push(subject) });
-      foreign.subscribe("_INBOX.other.*", { callback: (_, { subject }) => void heard.push(subject) });
+      foreign.subscribe("_INBOX.other.*", {
+        callback: (_, { subject }) => void heard.push(subject),
+      });
       const REPLIES = [
         "sixscope.here.victim.00000000",
         "sixscope.cancel.here.other",
@@ -866,9 +868,9 @@ describeWith(missing)("agents and an instance with a location", () => {
       }
       // Its answer comes when those before it are answered.
       await request({ ...QUESTION, token: token() });
-      expect(heard.filter((subject) => !/\.(ask\.here\.foreign|here\.here\.\w+)$/.test(subject))).toEqual(
-        [],
-      );
+      expect(
+        heard.filter((subject) => !/\.(ask\.here\.foreign|here\.here\.\w+)$/.test(subject)),
+      ).toEqual([]);
     });
 
     test("a run ends with its token and with nothing else, and says so", async () => {
@@ -901,7 +903,9 @@ describeWith(missing)("agents and an instance with a location", () => {
         foreign.publish("sixscope.cancel.here.foreign", guess);
       }
       // The same token again would be a run that nobody can end alone.
-      foreign.publish("sixscope.ask.here.foreign", JSON.stringify(value), { reply: "_INBOX.foreign.two" });
+      foreign.publish("sixscope.ask.here.foreign", JSON.stringify(value), {
+        reply: "_INBOX.foreign.two",
+      });
       await request({ ...QUESTION, token: token() });
       expect(said.filter((reply) => "refused" in reply)).toEqual([]);
       foreign.publish("sixscope.cancel.here.foreign", secret);

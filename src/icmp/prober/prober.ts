@@ -4,6 +4,7 @@ import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socke
 import type { NoIcmp } from "../unavailable.ts";
 import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
+import { Deadlines, type Waiting } from "./deadlines.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
 import { RETRY_MS, TargetLimit } from "./target-limit.ts";
 
@@ -28,6 +29,8 @@ export const TAG_MS = 60_000;
 export const QUARANTINE_MS = 10_000;
 /** Probes remembered at once, outstanding or in quarantine. */
 export const MAX_PROBES = 2 ** 16;
+/** The part of them above which no run begins, so that those under way can go on. */
+const FULL = 0.75;
 /** How often the socket is read and expired probes are freed, in milliseconds, also if no signal comes. */
 export const SWEEP_MS = 1000;
 /** Random sequences tried for a probe: an identifier has 65,536, and most are free. */
@@ -69,14 +72,14 @@ export type Answer =
 const ABORTED: Answer = { kind: "aborted" };
 
 /** A probe from its sending to the end of its quarantine. */
-interface RememberedProbe extends SentProbe {
+interface RememberedProbe extends SentProbe, Waiting {
   readonly request: ProbeRequest;
-  /** The end of the quarantine. */
-  readonly freeMs: number;
+  /** How many packets the kernel had dropped before: see `IcmpSocket.dropped`. */
+  readonly dropped: number;
   /** The response that counts so far. */
   answer: Response | undefined;
-  /** Called with each `answer` while the caller waits for the final one. */
-  settle: ((answer: Response, isInTime: boolean) => void) | undefined;
+  /** Resolves with how it ends. */
+  readonly resolve: (answer: Answer) => void;
 }
 
 /** The parts of a prober; tests supply their own. */
@@ -136,6 +139,7 @@ export class Prober {
   /** By their keys, in the order of sending. */
   readonly #probes = new Map<number, RememberedProbe>();
   #outstanding = 0;
+  readonly #deadlines: Deadlines<RememberedProbe>;
   /** Ends the waits of a run that listens. */
   readonly #listening = new WeakMap<AbortSignal, AbortController>();
   #sweptMs = -Infinity;
@@ -153,6 +157,11 @@ export class Prober {
     this.clock = clock;
     this.withoutRaw = withoutRaw;
     this.#limit = new TargetLimit();
+    this.#deadlines = new Deadlines(
+      clock,
+      (front) => this.#expire(front),
+      (probe) => this.#finish(probe, probe.answer ?? ABORTED),
+    );
     this.#random = random;
     this.#tag = this.#randomBytes(1).readUInt8();
     this.#renewMs = clock.nowMs() + TAG_MS;
@@ -163,6 +172,11 @@ export class Prober {
   /** Probes without an answer so far. */
   get outstanding(): number {
     return this.#outstanding;
+  }
+
+  /** True if so many probes are remembered that no run may begin. */
+  get isFull(): boolean {
+    return this.#probes.size >= FULL * this.#maxProbes;
   }
 
   /** A random flow label that is not 0; RFC 6437 section 3. */
@@ -187,13 +201,21 @@ export class Prober {
    * Sends one echo request and resolves with how it ends. Where another machine's error says that the path ends, a
    * reply to the same probe is awaited for `REPLY_AFTER_ERROR_MS`.
    */
-  async probe(request: ProbeRequest): Promise<Answer> {
+  probe(request: ProbeRequest): Promise<Answer> {
+    const answer = request.signal.aborted ? Promise.resolve(ABORTED) : this.#send(request);
+    // Nearly always it leaves at once; then nothing is kept but its promise.
+    return answer instanceof Promise ? answer : this.#sendAgain(request, answer);
+  }
+
+  /** @param answer why the first try has not left */
+  async #sendAgain(request: ProbeRequest, answer: string | number): Promise<Answer> {
     const { target, scopeId, flowLabel, source, signal } = request;
-    for (let retries = 0; !signal.aborted; ) {
-      const answer = this.#send(request);
-      if (answer instanceof Promise) return await answer;
-      const isRefused = typeof answer === "string";
-      if (isRefused && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
+    for (let retries = 0; ; ) {
+      const waitMs = typeof answer === "number" ? answer : RETRY_MS;
+      if (
+        typeof answer === "string" &&
+        (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)
+      ) {
         const chosen = this.route(target, scopeId, flowLabel);
         if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
           return await this.probe({ ...request, ...chosen });
@@ -201,9 +223,12 @@ export class Prober {
         this.counters.refused++;
         return { kind: "refused", code: answer };
       }
-      await pause(this.clock, isRefused ? RETRY_MS : answer, signal);
+      await pause(this.clock, waitMs, signal);
+      if (signal.aborted) return ABORTED;
+      const next = this.#send(request);
+      if (next instanceof Promise) return await next;
+      answer = next;
     }
-    return ABORTED;
   }
 
   /**
@@ -242,55 +267,57 @@ export class Prober {
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return sentMs;
     this.counters.sent++;
-    const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
-    const probe = { request, cookie, sentMs, freeMs, answer: undefined, settle: undefined };
+    const halves = new DataView(cookie.buffer);
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const probe: RememberedProbe = {
+      request,
+      cookie0: halves.getUint32(0),
+      cookie1: halves.getUint32(4),
+      sentMs,
+      dropped,
+      answer: undefined,
+      expiryMs: sentMs + timeoutMs + GRACE_MS,
+      line: undefined,
+      resolve,
+    };
     this.#probes.set(probeKey(identifier, sequence), probe);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     request.onSent?.(source);
-    return this.#answerTo(probe, () => this.#socket.dropped(probedPort) === dropped);
+    this.#outstanding++;
+    this.#deadlines.add(probe, timeoutMs);
+    return promise;
   }
 
   /**
-   * Resolves with the answer to a probe, or why there is none.
-   *
-   * @param isWhole false if the kernel has dropped packets since
+   * Ends the probes in front whose time is over, once all that came before is read. Returns when to look again if any
+   * is left.
    */
-  #answerTo(probe: RememberedProbe, isWhole: () => boolean): Promise<Answer> {
-    const { request, sentMs } = probe;
-    const { signal, timeoutMs } = request;
-    const { promise, resolve } = Promise.withResolvers<Answer>();
-    let cancel = () => {};
-    let expiryMs = sentMs + timeoutMs + GRACE_MS;
-    const finish = (answer: Answer) => {
-      cancel();
-      probe.settle = undefined;
-      this.#outstanding--;
-      signal.removeEventListener("abort", abort);
-      resolve(answer);
-    };
-    const abort = () => finish(probe.answer ?? ABORTED);
-    const expire = () => {
-      const readUntilMs = this.#read();
-      if (probe.settle === undefined) return;
-      if (readUntilMs < expiryMs) return expireAfter(GRACE_MS);
-      const isKnown = probe.answer !== undefined || isWhole();
+  #expire(front: Iterable<RememberedProbe>): number | undefined {
+    const readUntilMs = this.#read();
+    for (const probe of front) {
+      const { answer, expiryMs, request } = probe;
+      if (readUntilMs < expiryMs) return Math.max(expiryMs, this.clock.nowMs() + GRACE_MS);
+      const isKnown =
+        answer !== undefined || this.#socket.dropped(request.probedPort) === probe.dropped;
       if (!isKnown) this.counters.dropped++;
-      finish(probe.answer ?? { kind: isKnown ? "timeout" : "unknown" });
-    };
-    const expireAfter = (delayMs: number) => {
-      cancel();
-      cancel = this.clock.after(delayMs, expire);
-    };
-    probe.settle = (answer, isInTime) => {
-      if (!isInTime) return finish({ kind: "timeout" });
-      if (!mayBeOutweighed(answer, request)) return finish(answer);
-      expiryMs = sentMs + answer.rttMs + REPLY_AFTER_ERROR_MS;
-      expireAfter(expiryMs - this.clock.nowMs());
-    };
-    signal.addEventListener("abort", abort);
-    this.#outstanding++;
-    expireAfter(expiryMs - this.clock.nowMs());
-    return promise;
+      this.#finish(probe, answer ?? { kind: isKnown ? "timeout" : "unknown" });
+    }
+    return undefined;
+  }
+
+  /** Ends an outstanding probe by a response, at once or when none can outweigh it any more. */
+  #settle(probe: RememberedProbe, answer: Response, isInTime: boolean): void {
+    if (isInTime && mayBeOutweighed(answer, probe.request)) {
+      this.#deadlines.remove(probe);
+      probe.expiryMs = probe.sentMs + answer.rttMs + REPLY_AFTER_ERROR_MS;
+      this.#deadlines.add(probe, REPLY_AFTER_ERROR_MS);
+    } else this.#finish(probe, isInTime ? answer : { kind: "timeout" });
+  }
+
+  #finish(probe: RememberedProbe, answer: Answer): void {
+    this.#deadlines.remove(probe);
+    this.#outstanding--;
+    probe.resolve(answer);
   }
 
   /** Random for a SYN, which has no cookie. */
@@ -313,8 +340,8 @@ export class Prober {
   #sweep(): void {
     this.#sweptMs = this.clock.nowMs();
     const readUntilMs = this.#read();
-    for (const [key, { freeMs }] of this.#probes) {
-      if (freeMs > readUntilMs) break;
+    for (const [key, { sentMs, request }] of this.#probes) {
+      if (sentMs + request.timeoutMs + QUARANTINE_MS > readUntilMs) break;
       this.#probes.delete(key);
     }
     if (this.#probes.size > 0) return;
@@ -380,7 +407,7 @@ export class Prober {
     if (!aborted) request.onResponse?.(response, isAnswer);
     this.#listening.get(request.signal)?.abort();
     this.#listening.delete(request.signal);
-    if (isAnswer) probe.settle?.(response, isInTime);
+    if (isAnswer && probe.line) this.#settle(probe, response, isInTime);
   }
 
   #randomBytes(count: number): Buffer<ArrayBuffer> {

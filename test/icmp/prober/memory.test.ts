@@ -1,8 +1,10 @@
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
+import { MAX_PROBES } from "../../../src/icmp/prober/prober.ts";
 import { labMissing, testWith } from "../../lab/lab.ts";
 import { labEnvironment } from "../../lab/run.ts";
 
+const OUTSTANDING = fileURLToPath(import.meta.resolve("../outstanding.ts"));
 const EXCHANGE = fileURLToPath(import.meta.resolve("../exchange.ts"));
 
 /** SIXSCOPE_TEST_PACKETS=1000000 for the long run. */
@@ -27,3 +29,21 @@ testWith(labMissing).each([
   },
   600_000,
 );
+
+test("65,536 outstanding probes, with all that their pings, traces and mtr hold, take at most 100 MB", async () => {
+  // In the prober are those of its first runs too, which have ended.
+  const WANTED = 64_000;
+  // Garbage is collected as the unit lets it be.
+  const environment = { ...labEnvironment, BUN_JSC_forceRAMSize: "134217728" };
+  const child = Bun.spawn([process.execPath, OUTSTANDING, `${WANTED}`], {
+    env: environment,
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const [output, status] = [await new Response(child.stdout).text(), await child.exited];
+  expect(status).toBe(0);
+  const { outstanding, bytes, ...others } = JSON.parse(output);
+  expect(outstanding).toBeGreaterThanOrEqual(WANTED);
+  expect(others).toEqual({ refused: 0, isFull: true });
+  expect((bytes / outstanding) * MAX_PROBES).toBeLessThan(100e6);
+}, 120_000);
