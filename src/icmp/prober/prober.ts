@@ -176,7 +176,7 @@ export class Prober {
 
   /** True if so many probes are remembered that no run may begin. */
   get isFull(): boolean {
-    return this.#probes.size >= FULL * this.#maxProbes;
+    return this.#probes.size >= FULL * MAX_PROBES;
   }
 
   /** A random flow label that is not 0; RFC 6437 section 3. */
