@@ -92,10 +92,11 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     if (reply === undefined) throw unavailable(location, "its reply is too large or not valid");
     if ("refused" in reply) throw unavailable(location, reply.refused);
     if ("error" in reply) throw errorOf(reply.error);
-    // The other fields of an event are about a hop, a path or a step.
-    const { question, resolver } = reply as Fields;
-    if ("event" in reply)
+    if ("event" in reply) {
+      // Its other fields are about a hop, a path or a step.
+      const { question, resolver } = reply.data as Fields;
       check(events.get(reply.event) ?? z.never(), reply.data, { question, resolver });
+    }
     if ("result" in reply) check(endpoint.response(), reply.result, reply.result);
     return reply;
   };
