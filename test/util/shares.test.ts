@@ -19,7 +19,7 @@ const many = (service: string, count: number) =>
   Array.from({ length: count }, (_, at) => clientOfService(service, `${at}`));
 
 // biome-ignore format: a table
-test.each<[what: string, limit: number, clients: readonly string[], expected: readonly number[]]>([
+test.each<[what: string, limit: number, clients: readonly string[], expected: number[]]>([
   ["a client without a service", 64, ["a"], [32]],
   ["the only client of a service", 64, many("a", 1), [16]],
   ["two services with a client each", 64, [...many("a", 1), ...many("b", 1)], [13, 13]],

@@ -4,7 +4,7 @@ import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socke
 import type { NoIcmp } from "../unavailable.ts";
 import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
-import { Deadlines, type Waiting } from "./deadlines.ts";
+import { createDeadlines, type Waiting } from "./deadlines.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
 import { RETRY_MS, TargetLimit } from "./target-limit.ts";
 
@@ -139,7 +139,7 @@ export class Prober {
   /** By their keys, in the order of sending. */
   readonly #probes = new Map<number, RememberedProbe>();
   #outstanding = 0;
-  readonly #deadlines: Deadlines<RememberedProbe>;
+  readonly #deadlines: ReturnType<typeof createDeadlines<RememberedProbe>>;
   /** Ends the waits of a run that listens. */
   readonly #listening = new WeakMap<AbortSignal, AbortController>();
   #sweptMs = -Infinity;
@@ -157,7 +157,7 @@ export class Prober {
     this.clock = clock;
     this.withoutRaw = withoutRaw;
     this.#limit = new TargetLimit();
-    this.#deadlines = new Deadlines(
+    this.#deadlines = createDeadlines(
       clock,
       (front) => this.#expire(front),
       (probe) => this.#finish(probe, probe.answer ?? ABORTED),
