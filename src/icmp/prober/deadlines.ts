@@ -31,15 +31,15 @@ export function createDeadlines<T extends Waiting>(
 ) {
   /** The lines of each signal by `waitMs`, and its listener. */
   const bySignal = new Map<AbortSignal, { lines: Map<number, Line<T>>; end: () => void }>();
-  const linesOf = (signal: AbortSignal) =>
-    bySignal.getOrInsertComputed(signal, () => {
-      const lines = new Map<number, Line<T>>();
-      const end = () => {
-        for (const { members } of lines.values()) for (const each of members) onAbort(each);
-      };
-      signal.addEventListener("abort", end);
-      return { lines, end };
-    });
+  const listenTo = (signal: AbortSignal) => {
+    const lines = new Map<number, Line<T>>();
+    const end = () => {
+      for (const { members } of lines.values()) for (const each of members) onAbort(each);
+    };
+    signal.addEventListener("abort", end);
+    return { lines, end };
+  };
+  const newLine = (waitMs: number): Line<T> => ({ waitMs, members: new Set(), cancel: undefined });
   const startTimer = (line: Line<T>, atMs: number) =>
     clock.after(atMs - clock.nowMs(), () => {
       line.cancel = undefined;
@@ -49,8 +49,8 @@ export function createDeadlines<T extends Waiting>(
   return {
     /** Adds one that ends at its time, about `waitMs` from now. */
     add(member: T, waitMs: number): void {
-      const empty = () => ({ waitMs, members: new Set<T>(), cancel: undefined });
-      const line = linesOf(member.request.signal).lines.getOrInsertComputed(waitMs, empty);
+      const { lines } = bySignal.getOrInsertComputed(member.request.signal, listenTo);
+      const line = lines.getOrInsertComputed(waitMs, newLine);
       member.line = line as Line;
       line.members.add(member);
       line.cancel ??= startTimer(line, member.expiryMs);
@@ -61,10 +61,10 @@ export function createDeadlines<T extends Waiting>(
       line?.members.delete(member);
       if (line === undefined || line.members.size > 0) return;
       line.cancel?.();
-      const { lines, end } = linesOf(request.signal);
-      lines.delete(line.waitMs);
-      if (lines.size > 0) return;
-      request.signal.removeEventListener("abort", end);
+      const run = bySignal.get(request.signal);
+      run?.lines.delete(line.waitMs);
+      if (run?.lines.size !== 0) return;
+      request.signal.removeEventListener("abort", run.end);
       bySignal.delete(request.signal);
     },
   };
