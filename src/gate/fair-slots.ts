@@ -1,3 +1,5 @@
+import { hasShare, leavesRoom, sharersOf } from "../util/shares.ts";
+
 /** Gives a slot back, or ends the wait for it; only the first call does something. */
 export type Leave = () => void;
 
@@ -16,11 +18,12 @@ const MAX_WAITING = 1_024;
  */
 export class FairSlots {
   readonly limit: number;
-  /** How many slots each client holds. */
+  /** How many slots each client and each service holds. */
   readonly #held = new Map<string, number>();
   /** Those who wait, by client; the client at the front is next. */
   readonly #waiting = new Map<string, Set<() => void>>();
-  #running = 0;
+  /** Those in use. */
+  readonly #slots = new Set<{ readonly client: string }>();
   #waiters = 0;
 
   constructor(limit: number) {
@@ -29,22 +32,22 @@ export class FairSlots {
 
   /** Slots in use. */
   get running(): number {
-    return this.#running;
+    return this.#slots.size;
   }
 
   /** True if nobody holds a slot or waits for one. */
   get isIdle(): boolean {
-    return this.#running === 0 && this.#waiters === 0;
+    return this.#slots.size === 0 && this.#waiters === 0;
   }
 
   /** Takes a slot if there is one now; else null. */
   tryTake(client: string): Leave | null {
     if (!this.#mayTake(client)) return null;
+    const slot = { client };
+    this.#slots.add(slot);
     this.#count(client, 1);
-    let isHeld = true;
     return () => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (!this.#slots.delete(slot)) return;
       this.#count(client, -1);
       this.#serve();
     };
@@ -97,10 +100,9 @@ export class FairSlots {
   async take(client: string, signal: AbortSignal, longestMs = MAX_WAIT_MS): Promise<Leave | null> {
     const atOnce = signal.aborted ? null : this.tryTake(client);
     if (atOnce !== null) return atOnce;
-    const clients = new Set([...this.#held.keys(), ...this.#waiting.keys(), client]).size;
-    const wanted = (this.#held.get(client) ?? 0) + (this.#waiting.get(client)?.size ?? 0);
-    const hasShare = wanted >= Math.max(1, Math.floor(this.limit / clients));
-    if (hasShare || this.#waiters >= MAX_WAITING) return null;
+    const wanted = [...this.#waiting].flatMap(([each, { size }]) => Array<string>(size).fill(each));
+    for (const slot of this.#slots) wanted.push(slot.client);
+    if (hasShare(client, this.limit, wanted) || this.#waiters >= MAX_WAITING) return null;
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(), longestMs);
     const leave = await this.wait(client, AbortSignal.any([signal, limit.signal]));
@@ -109,30 +111,36 @@ export class FairSlots {
   }
 
   #mayTake(client: string): boolean {
-    return this.limit - this.#running > (this.#held.get(client) ?? 0);
+    const free = this.limit - this.#slots.size;
+    return leavesRoom(client, free, (name) => this.#held.get(name) ?? 0);
   }
 
   #count(client: string, change: 1 | -1): void {
-    this.#running += change;
-    const held = (this.#held.get(client) ?? 0) + change;
-    if (held === 0) this.#held.delete(client);
-    else this.#held.set(client, held);
+    for (const name of sharersOf(client)) {
+      const held = (this.#held.get(name) ?? 0) + change;
+      if (held === 0) this.#held.delete(name);
+      else this.#held.set(name, held);
+    }
   }
 
   /** Admits those who wait and may have a slot now, one of each client in turn. */
   #serve(): void {
     for (const [client, [admit]] of [...this.#waiting]) {
-      if (admit === undefined || !this.#mayTake(client)) continue;
+      if (admit === undefined || !this.#waiting.has(client) || !this.#mayTake(client)) continue;
       admit();
       this.#toTheEnd(client);
     }
   }
 
-  /** The next turn is that of another client. */
+  /** The next turn is that of another client, and of another service. */
   #toTheEnd(client: string): void {
-    const waiters = this.#waiting.get(client);
-    if (waiters === undefined) return;
-    this.#waiting.delete(client);
-    this.#waiting.set(client, waiters);
+    const [service] = sharersOf(client);
+    const isOther = (each: string) => each !== client && sharersOf(each)[0] === service;
+    for (const each of [...[...this.#waiting.keys()].filter(isOther), client]) {
+      const waiters = this.#waiting.get(each);
+      if (waiters === undefined) continue;
+      this.#waiting.delete(each);
+      this.#waiting.set(each, waiters);
+    }
   }
 }

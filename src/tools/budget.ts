@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../util/clock.ts";
+import { sharersOf } from "../util/shares.ts";
 
 /** Different addresses that may answer at one hop, and at all. The reason for each bound is in docs/api.md. */
 export const MAX_AT_HOP = 128;
@@ -21,18 +22,21 @@ export const CUTS = {
   work: `The caller's runs took more than ${MAX_WORK_MS} ms of work in ${WINDOW_MS} ms.`,
 } as const;
 
-/** Makes the function that adds work to that of a client, and returns the sum; windows begin for all at once. */
+/**
+ * Makes the function that adds work to that of a client, and returns whether it is too much; windows begin for all at
+ * once. All clients of a service together may work as much as two.
+ */
 export function createWorkTime() {
   const spentMs = new Map<string, number>();
   let endMs = -Infinity;
-  return (client: string, ms: number, nowMs: number): number => {
+  return (client: string, ms: number, nowMs: number): boolean => {
     if (nowMs >= endMs) {
       spentMs.clear();
       endMs = nowMs + WINDOW_MS;
     }
-    const sumMs = (spentMs.get(client) ?? 0) + ms;
-    spentMs.set(client, sumMs);
-    return sumMs;
+    for (const name of sharersOf(client)) spentMs.set(name, (spentMs.get(name) ?? 0) + ms);
+    const most = (name: string) => (name === client ? 1 : 2) * MAX_WORK_MS;
+    return sharersOf(client).some((name) => (spentMs.get(name) ?? 0) > most(name));
   };
 }
 
@@ -71,7 +75,7 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
       const startMs = clock.nowMs();
       task();
       const nowMs = clock.nowMs();
-      if (spend(client, nowMs - startMs, nowMs) > MAX_WORK_MS) end("work");
+      if (spend(client, nowMs - startMs, nowMs)) end("work");
     },
     /** Counts the bytes of an event. False if they are too many: then it must not be sent. */
     tell(bytes: number): boolean {

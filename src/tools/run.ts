@@ -19,7 +19,7 @@ import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
 import { ping } from "./ping/engine.ts";
 import type { Services } from "./services.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
-import { MAX_TURN_MS, takeTurn, tooBusy } from "./turn.ts";
+import { MAX_TURN_MS, noSlot, takeTurn, tooBusy } from "./turn.ts";
 
 /** The parameter of every tool that sends probes. */
 export const targetParameter = {
@@ -164,6 +164,8 @@ export const DEADLINE_MS = 2_000;
 /** How long before that it sends nothing more, and ends with what it has, in milliseconds. */
 const ENDING_MS = 500;
 
+const FULL = "As many probes are under way as the service has memory for";
+
 /** The last sentence of a verdict on a run that met its budget. */
 const EARLY = "The run met its budget and ended, so this may not be all.";
 
@@ -188,6 +190,7 @@ export async function openRun(
   const parsed = parseTarget(target);
   const probedPort = probedPortOf(over, config);
   const prober = proberOf(services, canDoWithoutRaw && probedPort === undefined);
+  if (prober.isFull) throw noSlot(services.probeSlots, FULL);
   const beganMs = performance.now();
   const deadlineMs = LONGEST_WAIT_MS + longestMs;
   allowSeconds((deadlineMs + DEADLINE_MS) / 1000);

@@ -25,6 +25,14 @@ export const tooBusy = (retryAfterSeconds: number) =>
 /** Most runs end within seconds. */
 const RETRY_AFTER_SECONDS = 2;
 
+/**
+ * The error of one for whom there is no slot.
+ *
+ * @param reason why, if not because all are in use
+ */
+export const noSlot = ({ limit }: Pick<FairSlots, "limit">, reason?: string) =>
+  new ApiError("TOO_MANY_PROBES", { limit, retryAfterSeconds: RETRY_AFTER_SECONDS }, reason);
+
 /** The event of a run that has to wait. */
 export const waitingEvent = shape("Waiting", "A run that has to wait.", () => ({
   for: oneOf(
@@ -48,8 +56,7 @@ export async function takeSlot(
   const release = await slots.take(client, signal, longestMs);
   if (release !== null) return release;
   if (signal.aborted) throw clientGone();
-  const retryAfterSeconds = RETRY_AFTER_SECONDS;
-  throw new ApiError("TOO_MANY_PROBES", { limit: slots.limit, retryAfterSeconds }, reason);
+  throw noSlot(slots, reason);
 }
 
 /**

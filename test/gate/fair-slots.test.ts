@@ -110,3 +110,33 @@ test("20,000 random steps: none lost or made, and whoever holds none waits for n
   for (const { leave } of entries) leave();
   expect(slots.isIdle).toBe(true);
 });
+
+test("services take turns, and then the clients of each, however many it names", () => {
+  const slots = new FairSlots(1);
+  const order: string[] = [];
+  const leaves: (() => void)[] = [];
+  const enter = (client: string) => leaves.push(slots.enter(client, () => order.push(client)));
+  enter("first");
+  for (let at = 0; at < 100; at++) enter(`a/${at}`);
+  enter("b/x");
+  enter("b/x");
+  enter("b/y");
+  enter("c");
+  // Only the one that holds the slot can leave it.
+  for (let turn = 0; turn < 8; turn++) {
+    const client = order.at(-1);
+    const at = [
+      "first",
+      ...Array.from({ length: 100 }, (_, of) => `a/${of}`),
+      "b/x",
+      "b/x",
+      "b/y",
+      "c",
+    ];
+    const index = at.findIndex((each, of) => each === client && leaves[of] !== undefined);
+    const leave = leaves[index];
+    leaves[index] = undefined as never;
+    leave?.();
+  }
+  expect(order).toEqual(["first", "a/0", "b/x", "c", "a/1", "b/y", "a/2", "b/x", "a/3"]);
+});

@@ -67,6 +67,21 @@ test("at a port, who sends little waits for turns, not for the floods of others"
   expect(left).toHaveLength(304);
 });
 
+test("at a port, services that ask over NATS take turns, however many clients one of them names", async () => {
+  const { clock, left, many } = setUp();
+  const flood = Array.from({ length: 100 }, (_, at) =>
+    many(1, { client: `nats one/${at}` }, { probedPort: HTTPS }),
+  ).flat();
+  await clock.advance(1000);
+  const honest = many(4, { client: "nats two/a" }, { probedPort: HTTPS });
+  const sinceMs = clock.nowMs();
+  await clock.run(Promise.all(honest));
+  // Four turns, each behind one of the flood, and the turn that was under way.
+  expect(clock.nowMs() - sinceMs).toBeLessThanOrEqual((4 * 2 + 1) * SYN_PAUSE_MS);
+  await clock.run(Promise.all(flood));
+  expect(left).toHaveLength(104);
+});
+
 test("a network gets a thousand packets a second, and clients take turns there too", async () => {
   const { clock, left, many } = setUp();
   const sent = 3 * PACKETS_PER_SECOND;

@@ -20,12 +20,12 @@ const CALL: Call = {
 };
 const DONE = { kind: "done", source: parseIpv6("2001:db8::1") } as const;
 
-function setUp() {
+function setUp(icmp = {} as Prober) {
   const client = {} as DnsClient;
   const services: Services = {
     config: parseConfig({}),
     resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
-    icmp: {} as Prober,
+    icmp,
     gate: new Gate(),
     probeSlots: new FairSlots(1),
     querySlots: new FairSlots(1),
@@ -50,6 +50,14 @@ describe("a run", () => {
     const run = await open();
     await expect(run.outcome(Promise.reject(new Error("failed")))).rejects.toThrow("failed");
     run[Symbol.dispose]();
+    expect(slots.running).toBe(0);
+  });
+
+  test("is refused at its beginning, without a slot, while the prober has no room", async () => {
+    const { open, slots } = setUp({ isFull: true } as Prober);
+    const refusal = { code: "TOO_MANY_PROBES", details: { limit: 1, retryAfterSeconds: 2 } };
+    await expect(open()).rejects.toMatchObject(refusal);
+    await expect(open()).rejects.toThrow("As many probes are under way");
     expect(slots.running).toBe(0);
   });
 

@@ -60,7 +60,8 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
     all[sample.seq - 1] = sample;
     options.onSample?.(sample);
   };
-  const ask = async (seq: number, onSent: (source: Ipv6Address) => void) => {
+  // With a callback, because an async function in its wait takes more memory than all else of a probe.
+  const ask = (seq: number, onSent: (source: Ipv6Address) => void) => {
     const onResponse = (response: Response, isAnswer: boolean) => {
       if (!isAnswer) {
         duplicates++;
@@ -70,11 +71,12 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
       if (response.kind === "reply" && !("reason" in sample)) state = response.state;
       note(sample);
     };
-    const answer = await prober.probe({ ...probe, source, turn: seq, onSent, onResponse });
-    const isSilent = answer.kind === "timeout" || answer.kind === "unknown";
-    // A reply may have come too late.
-    if (isSilent && !(seq - 1 in all)) note({ seq, reason: answer.kind });
-    if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
+    return prober.probe({ ...probe, source, turn: seq, onSent, onResponse }).then((answer) => {
+      const isSilent = answer.kind === "timeout" || answer.kind === "unknown";
+      // A reply may have come too late.
+      if (isSilent && !(seq - 1 in all)) note({ seq, reason: answer.kind });
+      if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
+    });
   };
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();

@@ -110,7 +110,8 @@ async function trace(
   let wake = () => {};
   signal.addEventListener("abort", () => wake(), { once: true });
 
-  const ask = async (hop: Hop) => {
+  // With a callback, as the probes of a ping.
+  const ask = (hop: Hop) => {
     const tries = ++hop.tries;
     hop.askedMs = Infinity;
     const onSent = () => {
@@ -133,12 +134,13 @@ async function trace(
     const about = { target, scopeId, ...route, probedPort, caller };
     const probe = { ...about, hopLimit: hop.hop, timeoutMs, signal };
     const answering = prober.probe({ ...probe, turn: tries, onSent, onResponse });
-    const answer = await answering;
-    if (answer.kind === "refused") {
-      refused.push({ hop: hop.hop, errno: answer.code });
-      hop.isClosed = true;
-    }
-    wake();
+    return answering.then((answer) => {
+      if (answer.kind === "refused") {
+        refused.push({ hop: hop.hop, errno: answer.code });
+        hop.isClosed = true;
+      }
+      wake();
+    });
   };
   for (;;) {
     const nowMs = clock.nowMs();
