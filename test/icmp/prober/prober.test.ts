@@ -19,6 +19,7 @@ import type { Response } from "../../../src/icmp/prober/response.ts";
 import type { OutgoingPacket } from "../../../src/icmp/socket/socket.ts";
 import { internetChecksum } from "../../../src/icmp/wire/packet.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
+import { settle } from "../../util/fake-clock.ts";
 import {
   echoReply,
   icmpError,
@@ -560,6 +561,8 @@ describe("the bound for a /64", () => {
     await clock.advance(500 - RETRY_MS);
     expect(socket.sent).toHaveLength(PACKETS_PER_SECOND + 1);
     await clock.advance(2 * RETRY_MS);
+    // They leave at the same time, one behind the other.
+    await settle();
     expect(socket.sent).toHaveLength(PACKETS_PER_SECOND + 1 + 400);
     caller.abort();
   });
