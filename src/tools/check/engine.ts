@@ -98,8 +98,13 @@ export async function takeSteps(
     "name" in target
       ? lookUp(target.text, take, ask)
       : { ipv6: [formatIpv6(target.address)], ipv4: [], ended: true };
-  const isAllowed = (ip: string) =>
-    stepOf("policy", ip, judgePolicy(ip, services), 0).status !== "fail";
+  const mayUse = async (ip: string) => judgePolicy(ip, services, await isOwnAddress(ip));
+  const isAllowed = async (ip: string) =>
+    stepOf("policy", ip, await mayUse(ip), 0).status !== "fail";
+  const firstAllowed = async (ips: readonly string[]) => {
+    for (const ip of ips) if (await isAllowed(ip)) return ip;
+    return undefined;
+  };
 
   /** Opens connections, probes the port, and talks as a browser does; false if that failed. */
   const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
@@ -123,8 +128,7 @@ export async function takeSteps(
     return !isWeb(port) || (await take("http", ip, within(judgeHttp)));
   };
   const useIpv6 = async (ip: string): Promise<boolean> => {
-    const mayUse = async () => judgePolicy(ip, services, await isOwnAddress(ip));
-    if (!(await take("policy", ip, mayUse))) return false;
+    if (!(await take("policy", ip, () => mayUse(ip)))) return false;
     const to = { target: ip, count: PROBES };
     const echoed = ask(ping, to) as Promise<PingResult>;
     const isAlive = echoed.then(
@@ -146,7 +150,7 @@ export async function takeSteps(
     return works;
   };
   const useIpv4 = async () => {
-    const ip = (await ipv4).find(isAllowed);
+    const ip = await firstAllowed(await ipv4);
     if (ip !== undefined) await use(ip);
   };
   const checkPath = async (ip: string) => {
@@ -169,13 +173,13 @@ export async function takeSteps(
     const { promise: chosen, resolve: choose } = Promise.withResolvers<string | undefined>();
     const all = ips.map(async (ip) => {
       // The path to an address that does not work explains more.
-      if (!(await useIpv6(ip)) && isAllowed(ip)) choose(ip);
+      if (!(await useIpv6(ip)) && (await isAllowed(ip))) choose(ip);
     });
     const path = chosen.then(async (ip) => {
       if (ip !== undefined) await checkPath(ip);
     });
     await Promise.all(all);
-    choose(ips.find(isAllowed));
+    choose(await firstAllowed(ips));
     await path;
   };
 
