@@ -3,9 +3,7 @@ import { formatIpv6 } from "../../addr/format.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readParameters, sentTexts } from "../../api/parameters.ts";
-import { isOwnAddress } from "../../gate/connection.ts";
-import { FairSlots } from "../../gate/fair-slots.ts";
-import type { Caller } from "../../gate/gate.ts";
+import { ProbeSlots } from "../../limits/probe-slots.ts";
 import { ENOUGH } from "../budget.ts";
 import { dns } from "../dns/endpoint.ts";
 import type { DnsResult } from "../dns/result.ts";
@@ -19,7 +17,7 @@ import type { Endpoint, Services } from "../services.ts";
 import type { Target } from "../target.ts";
 import { traceroute } from "../trace/endpoint.ts";
 import type { TraceResult } from "../trace/result.ts";
-import { judgeHttp, judgeTls, openTcp, type Service, withReach } from "./connect.ts";
+import { ANSWER_MS, isOwnAddress, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
 import {
   addressesIn,
   judgeEcho,
@@ -61,15 +59,8 @@ type Take = (name: Step["name"], ip: string | null, run: () => Promise<Seen>) =>
  *
  * @param target the name, or the one address
  * @param call its signal aborts when the caller has gone, or the time is over
- * @param caller for whom connections leave
  */
-export async function takeSteps(
-  target: Target,
-  port: number,
-  call: Call,
-  services: Services,
-  caller: Caller,
-) {
+export async function takeSteps(target: Target, port: number, call: Call, services: Services) {
   const { signal } = call;
   const steps: Step[] = [];
   const enough = new AbortController();
@@ -79,7 +70,7 @@ export async function takeSteps(
       readParameters(tool.parameters, sentTexts(texts)),
       { ...call, enough: enough.signal, onEvent, allowSeconds() {} },
       // Within the slot of the check.
-      { ...services, probeSlots: new FairSlots(1) },
+      { ...services, probeSlots: new ProbeSlots(1) },
     )) as object;
   const take: Take = async (name, ip, run) => {
     const startMs = performance.now();
@@ -98,24 +89,18 @@ export async function takeSteps(
     "name" in target
       ? lookUp(target.text, take, ask)
       : { ipv6: [formatIpv6(target.address)], ipv4: [], ended: true };
-  const mayUse = async (ip: string) => judgePolicy(ip, services, await isOwnAddress(ip));
-  const isAllowed = async (ip: string) =>
-    stepOf("policy", ip, await mayUse(ip), 0).status !== "fail";
-  const firstAllowed = async (ips: readonly string[]) => {
-    for (const ip of ips) if (await isAllowed(ip)) return ip;
-    return undefined;
-  };
+  const isAllowed = (ip: string) =>
+    stepOf("policy", ip, judgePolicy(ip, services), 0).status !== "fail";
 
   /** Opens connections, probes the port, and talks as a browser does; false if that failed. */
   const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
     const service: Service = { ip, port, name: "name" in target ? target.name : null };
-    const through = { gate: services.gate, caller, signal };
     const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
-      withReach(service, through, (reach) => judge(service, reach, services));
+      withLimit(signal, ANSWER_MS, (limit) => judge(service, limit, services));
     const open = async () => {
       const [probed, opened] = await Promise.all([
         probePort?.(),
-        withReach(service, through, (reach) => openTcp(service, CONNECTIONS, reach)),
+        withLimit(signal, ANSWER_MS, (limit) => openTcp(service, CONNECTIONS, limit)),
       ]);
       if (opened.finding) return probed?.finding ? probed : opened;
       if (!probed?.finding) return { ...opened, ...(probed && { text: probed.text }) };
@@ -128,7 +113,8 @@ export async function takeSteps(
     return !isWeb(port) || (await take("http", ip, within(judgeHttp)));
   };
   const useIpv6 = async (ip: string): Promise<boolean> => {
-    if (!(await take("policy", ip, () => mayUse(ip)))) return false;
+    const mayUse = async () => judgePolicy(ip, services, await isOwnAddress(ip));
+    if (!(await take("policy", ip, mayUse))) return false;
     const to = { target: ip, count: PROBES };
     const echoed = ask(ping, to) as Promise<PingResult>;
     const isAlive = echoed.then(
@@ -150,7 +136,7 @@ export async function takeSteps(
     return works;
   };
   const useIpv4 = async () => {
-    const ip = await firstAllowed(await ipv4);
+    const ip = (await ipv4).find(isAllowed);
     if (ip !== undefined) await use(ip);
   };
   const checkPath = async (ip: string) => {
@@ -173,13 +159,13 @@ export async function takeSteps(
     const { promise: chosen, resolve: choose } = Promise.withResolvers<string | undefined>();
     const all = ips.map(async (ip) => {
       // The path to an address that does not work explains more.
-      if (!(await useIpv6(ip)) && (await isAllowed(ip))) choose(ip);
+      if (!(await useIpv6(ip)) && isAllowed(ip)) choose(ip);
     });
     const path = chosen.then(async (ip) => {
       if (ip !== undefined) await checkPath(ip);
     });
     await Promise.all(all);
-    choose(await firstAllowed(ips));
+    choose(ips.find(isAllowed));
     await path;
   };
 
