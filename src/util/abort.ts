@@ -1,4 +1,4 @@
-/** A controller that a signal aborts too. Not `AbortSignal.any`, because Bun keeps all that it joins for ever. */
+/** A controller that a signal aborts too. Not `AbortSignal.any`: Bun keeps what that joins for ever if a listener stays on it. */
 export function abortedBy(signal: AbortSignal): AbortController {
   const controller = new AbortController();
   const abort = () => controller.abort(signal.reason);
