@@ -6,6 +6,7 @@ import { type Answer, Prober, SWEEP_MS, TURN_MS } from "../../../src/icmp/prober
 import { DatagramSocket } from "../../../src/icmp/socket/datagram-socket.ts";
 import type { ProbedPort } from "../../../src/icmp/socket/socket.ts";
 import { ping } from "../../../src/tools/ping/engine.ts";
+import type { Clock } from "../../../src/util/clock.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { labMissing, testWith, usersMissing } from "../../lab/lab.ts";
 import { RawSocket as PlainSocket } from "../../lab/raw-socket.ts";
@@ -198,17 +199,20 @@ describe("a ping", () => {
 
 type Options = Parameters<typeof openProber>[0];
 
-/** How probes to loopback end on a clock that does not run: only a signal can have announced an answer. */
+/** A clock whose timers never fire: only a signal can announce an answer. */
+const WITHOUT_TIMERS: Clock = { nowMs: () => performance.now(), after: () => () => {} };
+
+/** How probes to loopback end without timers. */
 async function toldBySignal(
   options: readonly Options[],
   probedPort?: ProbedPort,
 ): Promise<string[]> {
   const request = { ...PROBE, target: LOOPBACK, source: LOOPBACK, timeoutMs: 60_000 };
-  const probers = options.map((each) => openProber({ ...each, clock: new FakeClock() }));
+  const probers = options.map((each) => openProber({ ...each, clock: WITHOUT_TIMERS }));
   const sent = probedPort === undefined ? request : { ...request, probedPort };
   const answers = await Promise.all(
     probers.map(async (prober) => {
-      // The loopback of a busy machine drops packets, and this clock never lets the prober repeat one.
+      // The loopback of a busy machine drops packets.
       for (;;) {
         const answer = await Promise.race([prober.probe(sent), Bun.sleep(3000)]);
         if (answer) return answer;
@@ -241,11 +245,13 @@ async function scriptWithSocket(script: string): Promise<[output: string, status
 }
 
 describe("the kernel's signal", () => {
+  // biome-ignore format: a table
   kernelTest.each<[string, Options[], ProbedPort | undefined, string[]]>([
     ["an echo reply", [{}], undefined, ["reply"]],
     ["an error in the queue of the UDP socket", [{}], { protocol: "udp", port: 9 }, ["reply"]],
     ["the reset of a closed TCP port", [{}], { protocol: "tcp", port: 9 }, ["reply"]],
     ["a reply to each of several engines", [{}, {}, {}], undefined, ["reply", "reply", "reply"]],
+    ["a reply to each of two that have one tag", [{ random: withTag(7) }, { random: withTag(7) }], undefined, ["reply", "reply"]],
   ])("announces %s", async (_, options, probedPort, kinds) => {
     expect(await toldBySignal(options, probedPort)).toEqual(kinds);
   });
@@ -261,7 +267,7 @@ describe("the kernel's signal", () => {
       let signals = 0;
       const count = () => signals++;
       process.on("SIGURG", count);
-      const prober = openProber({ random: withTag(0x41), clock: new FakeClock() });
+      const prober = openProber({ random: withTag(0x41), clock: WITHOUT_TIMERS });
       using sender = new PlainSocket();
       const message = new Uint8Array(24).fill(0x77);
       message.set([129, 0, 0, 0]);
