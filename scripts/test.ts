@@ -15,7 +15,7 @@ import { LAB_VARIABLE, QUICK, TIMEOUT } from "../test/lab/run.ts";
 const ROOT = join(import.meta.dir, "..");
 
 /** Together they keep two cores busy. */
-const FILES_AT_ONCE = 6;
+const FILES_AT_ONCE = 8;
 
 /** Folders whose files take longest, which begin first so that none of them is left alone at the end. */
 const SLOW = ["test/page/", "test/tools/", "test/e2e/", "test/scale/", "test/icmp/", "test/cli/"];

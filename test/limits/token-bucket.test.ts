@@ -279,7 +279,7 @@ describe("a flood locks out nobody:", () => {
   });
 });
 
-describe("half a million addresses", () => {
+describe("two hundred thousand addresses", () => {
   // biome-ignore format: a table
   test.each<[string, (index: number) => number]>([
     ["of one /32", () => 0x20010db8],
@@ -291,7 +291,7 @@ describe("half a million addresses", () => {
     expect(limiter.take(honest, 1).remaining).toBe(99);
     Bun.gc(true);
     const before = process.memoryUsage.rss();
-    for (let index = 0; index < 500_000; index++) {
+    for (let index = 0; index < 200_000; index++) {
       const word1 = Math.imul(index, 0x85ebca6b) >>> 0;
       const flood = { version: 6, word0: word0(index), word1, word2: 0, word3: index } as const;
       limiter.take({ kind: "address", address: flood }, 1);

@@ -5,7 +5,7 @@ import { MtrRounds, type Outcome } from "../../../src/tools/mtr/rounds.ts";
 import { stationAddress } from "../../icmp/fake.ts";
 import { randomFrom } from "../../lab/simulation.ts";
 
-const RUNS = 500;
+const RUNS = 250;
 
 const received = { scopeId: 0, rttMs: 1, hopLimit: 64 };
 
