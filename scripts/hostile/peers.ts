@@ -64,7 +64,7 @@ export async function startHostileAgent(random: Random, servers: string) {
   };
   announce();
   setInterval(announce, 50);
-  nats.subscribe(SUBJECTS.ask(EVIL_LOCATION), {
+  nats.subscribe(SUBJECTS.ask(EVIL_LOCATION, "*"), {
     callback(error, question) {
       if (error !== null || question.reply === undefined) return;
       const { reply } = question;

@@ -1,9 +1,10 @@
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
+import { Gate } from "../gate/gate.ts";
 import { openIcmpIfAllowed } from "../icmp/icmp.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
-import { ProbeSlots } from "../limits/probe-slots.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
@@ -46,10 +47,11 @@ export async function openServices(
   const [a, b, c] = RESOLVER_NAMES;
   const resolvers = { [a]: client(a), [b]: client(b), [c]: client(c) };
   const networks = await openNetworks(config.networkFiles, log);
-  const probeSlots = new ProbeSlots(config.maxProbes);
+  const probeSlots = new FairSlots(config.maxProbes);
   // As many as a resolver is asked at once, so that no query waits behind those of another client.
-  const querySlots = new ProbeSlots(MAX_QUESTIONS, true);
-  return { config, icmp, resolvers, networks, probeSlots, querySlots };
+  const querySlots = new FairSlots(MAX_QUESTIONS);
+  const gate = "unavailable" in icmp ? new Gate() : icmp.gate;
+  return { config, icmp, gate, resolvers, networks, probeSlots, querySlots };
 }
 
 /** The engine without the capabilities that it needs no longer, or the reason why there is none. */

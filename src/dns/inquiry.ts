@@ -1,3 +1,4 @@
+import type { FairSlots } from "../gate/fair-slots.ts";
 import type { Clock } from "../util/clock.ts";
 import type { Question } from "./message/message.ts";
 import {
@@ -9,7 +10,6 @@ import {
   type Resolution,
   resolutionOf,
 } from "./outcome.ts";
-import type { Semaphore } from "./semaphore.ts";
 import type { DnsServer } from "./server.ts";
 import {
   type Exchange,
@@ -48,7 +48,7 @@ interface RunningAttempt {
 interface Terms {
   readonly timeoutMs: number;
   /** A question holds one for all its attempts, so that questions cannot wait for each other. */
-  readonly permits: Semaphore;
+  readonly slots: FairSlots;
   /** Ends the question with the outcome `aborted`. */
   readonly signal: AbortSignal | undefined;
   readonly client: string | undefined;
@@ -64,7 +64,7 @@ export function inquire(
   context: ExchangeContext,
   servers: readonly RememberedServer[],
   question: Question,
-  { timeoutMs, permits, signal, client }: Terms,
+  { timeoutMs, slots, signal, client }: Terms,
 ): Promise<DnsOutcome> {
   const { promise, resolve, reject } = Promise.withResolvers<DnsOutcome>();
   const { clock } = context;
@@ -92,7 +92,7 @@ export function inquire(
     beginNext();
   }
 
-  /** Begins an attempt. A question that waited for its permit does not also wait for a silent server. */
+  /** Begins an attempt. A question that waited for its slot does not also wait for a silent server. */
   function beginNext(): void {
     begin();
     const [next = 0] = moments.splice(0, 1);
@@ -168,7 +168,7 @@ export function inquire(
     abort();
   } else {
     signal?.addEventListener("abort", abort);
-    leave = permits.acquire(start, client);
+    leave = slots.enter(client ?? "", start);
     if (attempts.length === 0) waitUntil(timeoutMs, () => end(null));
   }
   return promise;

@@ -4,8 +4,9 @@ import { formatIp } from "../../src/addr/ip.ts";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import type { MtrOptions, MtrOutcome, MtrRequest } from "../../src/tools/mtr/engine.ts";
 import { mergeRound } from "../../src/tools/mtr/report.ts";
@@ -48,8 +49,9 @@ async function call(
     config: parseConfig({ SIXSCOPE_RESOLVER_A: "::1", SIXSCOPE_PROBE_TIMEOUT_MS: "1500" }),
     resolvers: { resolver_a: named, resolver_b: named, resolver_c: named },
     icmp: engine as unknown as Prober,
-    probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(1),
+    gate: new Gate(),
+    probeSlots: new FairSlots(1),
+    querySlots: new FairSlots(1),
     networks: { find: (address) => (formatIp(address) === OWNED ? NETWORK : null) },
   };
   const events: [name: string, data: object][] = [];

@@ -1,9 +1,10 @@
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
 import { newStamp } from "../../util/stamp.ts";
-import { PROBING, probedPortOf, takeSlot } from "../run.ts";
+import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
 import { endpoint } from "../services.ts";
 import { parseTarget } from "../target.ts";
+import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
 import { LONGEST_MS, takeSteps, withLimit } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder } from "./findings.ts";
@@ -12,9 +13,6 @@ import { checkVerdict, TLS_PORT } from "./verdict.ts";
 
 /** How many requests a check counts as: two questions to three resolvers, four addresses, and the path. */
 const PRICE = 12;
-
-/** Milliseconds behind the longest check until its connection may close. */
-const GRACE_MS = 5_000;
 
 /** `GET /check/{name}`: whether a name works over IPv6, and if not, why. */
 export const check = endpoint({
@@ -48,21 +46,21 @@ export const check = endpoint({
   },
   response: checkResult,
   example,
-  events: () => ({ begin: checkBegin(), step: checkStep() }),
+  events: () => ({ waiting: waitingEvent(), begin: checkBegin(), step: checkStep() }),
   async handle({ name: subject, port }, call, services) {
     const stamp = newStamp();
     const target = parseTarget(subject);
     probedPortOf({ protocol: "tcp", port }, services.config);
-    call.allowSeconds((LONGEST_MS + GRACE_MS) / 1000);
-    const release = await takeSlot(services.probeSlots, call.client, call.signal);
+    call.allowSeconds((MAX_TURN_MS + LONGEST_MS + DEADLINE_MS) / 1000);
+    using turn = await takeTurn(services, call);
     const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>
-      takeSteps(target, port, { ...call, signal }, services),
-    ).finally(release);
+      takeSteps(target, port, { ...call, signal }, services, turn.caller),
+    );
     return {
       name: subject,
       port,
       steps: inOrder(steps),
-      details: { ...stamp, verdict: checkVerdict(subject, port, steps) },
+      details: { ...stamp, verdict: checkVerdict(subject, port, steps), ...turn.waited() },
     };
   },
 });

@@ -106,7 +106,7 @@ export function judgePolicy(
   const special = address && !isIn(targets.allow) && specialOf(address);
   if (!special) {
     if (!isOwn || isIn(targets.allow)) return { text: "It may be connected to." };
-    const text = `${ip} is an address of this machine: no packet to it leaves the machine.`;
+    const text = `${ip} is an address of this machine, whose own services are not for callers. SIXSCOPE_TARGETS_ALLOW can allow it.`;
     return { finding: "own-machine", text };
   }
   if (isIn(OWN())) {

@@ -1,6 +1,7 @@
 import { hopEvents, named, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
+import { waitingEvent } from "../turn.ts";
 import { LONGEST_SEARCH_MS, measureMtu } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { type MtuHop, mtuHop, mtuResult } from "./result.ts";
@@ -22,7 +23,7 @@ export const mtu = endpoint({
   parameters: { target: targetParameter, flowLabel, names },
   response: mtuResult,
   example,
-  events: () => ({ hop: mtuHop() }),
+  events: () => ({ waiting: waitingEvent(), hop: mtuHop() }),
   async handle({ flowLabel: label, ...probed }, call, services) {
     const { target } = probed;
     const rows = new Map<number, MtuHop>();

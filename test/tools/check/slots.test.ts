@@ -6,7 +6,8 @@ import type { Call } from "../../../src/api/endpoint.ts";
 import { readParameters, sentTexts } from "../../../src/api/parameters.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
 import type { DnsClient } from "../../../src/dns/client.ts";
-import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../../src/gate/fair-slots.ts";
+import { Gate } from "../../../src/gate/gate.ts";
 import { check } from "../../../src/tools/check/endpoint.ts";
 import { LONGEST_MS } from "../../../src/tools/check/engine.ts";
 import type { CheckResult } from "../../../src/tools/check/result.ts";
@@ -88,8 +89,9 @@ function setUp(client = deaf) {
     config: parseConfig({ SIXSCOPE_TARGETS_ALLOW: "::1" }),
     resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
     icmp: { unavailable: "socket: EPERM" },
-    probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(9),
+    gate: new Gate(),
+    probeSlots: new FairSlots(1),
+    querySlots: new FairSlots(9),
   };
   const run = (name: string, signal: AbortSignal, onEvent?: Call["onEvent"]) =>
     check.handle(
