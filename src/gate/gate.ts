@@ -31,6 +31,8 @@ export class Gate {
   readonly #turns = new Map<string, FairSlots>();
   /** The SYNs and connections that callers have announced and not sent yet, by port. */
   readonly #expected = new Map<string, Map<Caller, number>>();
+  /** The milliseconds that runs of each client have waited since this was last asked. */
+  #waitedMs = new Map<string, number>();
   /** The callers of which something waits: how much, and since when. */
   readonly #waiting = new Map<Caller, { count: number; readonly sinceMs: number }>();
 
@@ -79,6 +81,18 @@ export class Gate {
   /** Notes that a SYN has reached its port. */
   reached(departure: Departure): void {
     this.bounds.reached(departure, this.#clock.nowMs());
+  }
+
+  /** Adds what a run has waited for a slot or for others, in milliseconds. */
+  waited(client: string, ms: number): void {
+    this.#waitedMs.set(client, (this.#waitedMs.get(client) ?? 0) + ms);
+  }
+
+  /** The client whose runs have waited longest since this was last asked, and how many milliseconds; undefined if none has. */
+  takeLongestWait(): readonly [client: string, ms: number] | undefined {
+    const all = this.#waitedMs;
+    this.#waitedMs = new Map();
+    return [...all].toSorted(([, a], [, b]) => b - a)[0];
   }
 
   /** Callers that wait, and ports for which something is announced. */

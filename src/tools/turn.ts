@@ -102,6 +102,7 @@ export async function takeTurn(
     [Symbol.dispose](): void {
       clearTimeout(announced);
       gate.forget(caller);
+      if (waitedMs >= WORTH_TELLING_MS) gate.waited(client, waitedMs);
       release();
     },
   };
