@@ -237,7 +237,9 @@ export const PROPERTIES: Readonly<Record<string, fc.IRawProperty<unknown>>> = {
         throw new Error(`decoding takes more than ${DECODE_LIMIT_MS} ms`);
       same(bytes, copy);
       const answers = tryDecode(bytes)?.answers;
-      if (answers === undefined) return;
+      // A mutation can make a type that is read here and that only other tests write.
+      if (!answers?.every(({ type, value: text }) => type in value || text.startsWith("\\#")))
+        return;
       const whole = { id: 0, flags: 0, rcode: 0, question: null, answers, edns: EDNS };
       same(decodeMessage(encodeMessage(whole, UNCOMPRESSED_LIMIT_BYTES)).answers, answers);
     },

@@ -141,6 +141,16 @@ export function encodeData(type: RecordType, value: string): Uint8Array {
 
 const PARAMETERS = ["mandatory", "alpn", "no-default-alpn", "port", "ipv4hint", "ech", "ipv6hint"];
 
+/** The bytes of each identifier in a list, in which a backslash makes a comma part of one; RFC 9460 appendix A.1. */
+function identifiersIn(list: string): number[][] {
+  const identifiers: number[][] = [[]];
+  for (const [part] of list.matchAll(/\\.|[^\\]/gs)) {
+    if (part === ",") identifiers.push([]);
+    else identifiers.at(-1)?.push(part.charCodeAt(part.length - 1));
+  }
+  return identifiers;
+}
+
 /** A parameter of SVCB, `key=value`; RFC 9460. */
 function encodeParameter(parameter: string): number[] {
   const [, key = "", value = ""] = /^([^=]+)=?(.*)$/s.exec(parameter) ?? [];
@@ -149,13 +159,7 @@ function encodeParameter(parameter: string): number[] {
   const list = value === "" ? [] : value.split(",");
   const encoders: Readonly<Record<string, () => number[]>> = {
     mandatory: () => list.flatMap((each) => uint16(keyNumber(each))),
-    alpn: () =>
-      // A comma between the identifiers has an even number of backslashes before it.
-      (
-        String.fromCharCode(...unquoted(value)).match(/(?:\\.|[^\\,])+|(?<=^|,)(?=,|$)/gs) ?? []
-      ).flatMap((each) =>
-        withLength([...each.replace(/\\(.)/gs, "$1")].map((c) => c.charCodeAt(0))),
-      ),
+    alpn: () => identifiersIn(String.fromCharCode(...unquoted(value))).flatMap(withLength),
     port: () => uint16(Number(value)),
     ipv4hint: () => list.flatMap((each) => each.split(".").map(Number)),
     ech: () => [...Uint8Array.fromBase64(value)],

@@ -22,7 +22,7 @@ export const DATA_READERS = {
   ipv6: readIpv6,
   string: (reader) => quotedText(reader.take(reader.uint8())),
   strings: readTexts,
-  tag: (reader) => plainText(reader.take(reader.uint8())),
+  tag: readTag,
   text: (reader) => quotedText(rest(reader)),
   hex: hexText,
   base64: (reader) => inWords(rest(reader).toBase64()),
@@ -50,6 +50,14 @@ function readIpv6(reader: ByteReader): string {
   return formatIpv6(
     ipv6FromWords(reader.uint32(), reader.uint32(), reader.uint32(), reader.uint32()),
   );
+}
+
+/** Reads the name of a property. Throws DnsFormatError if it is not of letters and digits; RFC 8659 section 4.1. */
+function readTag(reader: ByteReader): string {
+  const tag = plainText(reader.take(reader.uint8()));
+  if (!/^[a-z0-9]+$/i.test(tag))
+    throw new DnsFormatError("the tag of a CAA record breaks its form");
+  return tag;
 }
 
 /** Reads one or more character-strings, up to the end. Throws DnsFormatError for none, or for one that is cut short. */

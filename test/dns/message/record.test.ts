@@ -186,6 +186,8 @@ describe("data that is cut short or too long", () => {
     ["MX", "no name", "000a", DnsFormatError],
     ["MX", "a byte after the name", "000a 00 00", DnsFormatError],
     ["TXT", "no string", "", DnsFormatError],
+    ["CAA", "a tag without a letter", "00 00 61", DnsFormatError],
+    ["CAA", "a blank in the tag", "00 02 2061 62", DnsFormatError],
     ["TXT", "a string cut short", "05 616263", FormatError],
     ["TXT", "a second string cut short", "01 61 02 62", FormatError],
     ["NS", "nothing", "", DnsFormatError],

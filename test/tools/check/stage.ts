@@ -17,8 +17,8 @@ import { type CertificateKind, certificateLines, makeCertificates } from "./cert
 const ROUTERS = 3;
 const SERVER = ROUTERS + 1;
 
-/** How much longer the way to a far site is, in milliseconds. */
-const FAR_MS = 100;
+/** How much longer the way to a far site is, in milliseconds: more than a busy machine makes every connection wait. */
+const FAR_MS = 300;
 
 /** A site of the server, with one name. */
 export interface Site {
