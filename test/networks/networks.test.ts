@@ -303,7 +303,6 @@ describe("networks", () => {
     writeFileSync(join(folder, "new"), "::/0,here");
     renameSync(join(folder, "new"), path);
     while (find(networks, "::1") === null) await Bun.sleep(10);
-    networks.close();
     expect(find(networks, "::1")?.name).toBe("here");
   });
 
