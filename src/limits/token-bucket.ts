@@ -1,4 +1,5 @@
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
+import type { Config } from "../config/settings.ts";
 
 /** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
 export const WINDOW_SECONDS = 60;
@@ -23,10 +24,7 @@ export type RateLimitSubject =
     };
 
 /** Requests per window for an address, and for an IPv6 /64; a limit of 0 for the /64 means none. */
-export interface Rates {
-  readonly anonymous: number;
-  readonly prefix: number;
-}
+type Rates = Pick<Config["rate"], "anonymous" | "prefix">;
 
 /** The tokens that a client has used of a limit in its window. */
 export interface Bucket {
@@ -42,17 +40,7 @@ export interface Bucket {
 }
 
 /** A client's bucket after a request. */
-export interface RateLimitState {
-  readonly allowed: boolean;
-  /** Requests per window. */
-  readonly limit: number;
-  /** Tokens left. */
-  readonly remaining: number;
-  /** The Unix second in which the window ends and the bucket is full again. */
-  readonly resetSeconds: number;
-  /** Seconds until then, at least 1. */
-  readonly retryAfterSeconds: number;
-}
+export type RateLimitState = ReturnType<ReturnType<typeof createRateLimiter>["take"]>;
 
 /** The limits that a request of the client counts towards: that of its key, or those of its address and /64. */
 function quotasOf(subject: RateLimitSubject, rates: Rates): Pick<Bucket, "name" | "limit">[] {
@@ -96,7 +84,7 @@ export function createRateLimiter(rates: Rates, nowMs = Date.now, size = MAX_BUC
      *
      * @param instances among how many the tokens that Valkey has not counted are divided
      */
-    take(subject: RateLimitSubject, price: number, instances = 1): RateLimitState {
+    take(subject: RateLimitSubject, price: number, instances = 1) {
       const buckets = limiter.find(subject);
       const allowed = buckets.every((each) => tokensLeft(each, instances) >= Math.max(1, price));
       for (const bucket of allowed && price > 0 ? buckets : []) {
@@ -127,17 +115,20 @@ export function createRateLimiter(rates: Rates, nowMs = Date.now, size = MAX_BUC
       stored.set(bucket.name, bucket);
     },
     /** The state that the response's headers show: the bucket that is empty first; of two alike, the one that stays empty longer. */
-    stateOf(buckets: readonly Bucket[], allowed: boolean, instances = 1): RateLimitState {
+    stateOf(buckets: readonly Bucket[], allowed: boolean, instances = 1) {
       const left = (bucket: Bucket) => tokensLeft(bucket, instances);
       const [first] = buckets.toSorted(
         (a, b) => left(a) - left(b) || b.endSeconds - a.endSeconds,
       ) as [Bucket];
       return {
         allowed,
+        /** Requests per window. */
         limit: first.limit,
-        // The limit of a key can be lowered during its window.
+        /** Tokens left; the limit of a key can be lowered during its window. */
         remaining: Math.max(0, left(first)),
+        /** The Unix second in which the window ends and the bucket is full again. */
         resetSeconds: first.endSeconds,
+        /** Seconds until then, at least 1. */
         retryAfterSeconds: Math.max(1, first.endSeconds - nowSeconds()),
       };
     },

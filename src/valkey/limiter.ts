@@ -4,7 +4,6 @@ import {
   createRateLimiter,
   type RateLimitState,
   type RateLimitSubject,
-  type Rates,
   tokensLeft,
   WINDOW_SECONDS,
 } from "../limits/token-bucket.ts";
@@ -30,7 +29,7 @@ function isAnswer([allowed = 2, now = 0, ...buckets]: readonly number[]): boolea
  * Valkey later what it has granted. Tokens of a call whose answer is lost may be counted twice, never not at all.
  */
 export function createSharedLimiter(
-  rates: Rates,
+  rates: Parameters<typeof createRateLimiter>[0],
   valkey: Pick<Valkey, "ask" | "instances" | "names" | "nowMs">,
 ) {
   const limiter = createRateLimiter(rates, valkey.nowMs);
