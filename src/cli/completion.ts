@@ -3,18 +3,8 @@ import bash from "./completion/sixscope.bash" with { type: "text" };
 import fish from "./completion/sixscope.fish" with { type: "text" };
 import zsh from "./completion/sixscope.zsh" with { type: "text" };
 
-/** The shells that there is a completion script for. */
-export const SHELLS = ["bash", "zsh", "fish"] as const;
-
-export type Shell = (typeof SHELLS)[number];
-
-/** Each calls `sixscope __complete` for what can follow the words up to the cursor. */
-const SCRIPTS: Readonly<Record<Shell, string>> = { bash, zsh, fish };
-
-/** The script that makes a shell complete the commands of sixscope. */
-export function completionScript(shell: Shell): string {
-  return SCRIPTS[shell].trimEnd();
-}
+/** The script that makes a shell complete the commands; it calls `sixscope __complete` for what can follow the words up to the cursor. */
+export const SCRIPTS = { bash, zsh, fish } as const;
 
 /**
  * The candidates for the last word: lines of a word, a tab and its meaning.
