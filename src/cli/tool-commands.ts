@@ -14,11 +14,10 @@ import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
 import { firstClause } from "./about.ts";
 import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";
-import { callServer, parseServer } from "./call-server.ts";
+import { callServer, isPrivateWay, ownKey, parseServer, readKey } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS } from "./formats.ts";
 import { isTerminal } from "./screen.ts";
-import { isPrivateWay, ownKey, readKey } from "./server-key.ts";
 import { ONE_LOCATION, runTool } from "./tool.ts";
 
 const KEY_FROM =
