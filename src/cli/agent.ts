@@ -8,7 +8,7 @@ import { print } from "./terminal.ts";
  * `sixscope agent`: measures for instances elsewhere, or makes its key.
  *
  * @param file for a new NKey, instead of running
- * @throws ConfigError, ListenError; Error if the key cannot be written
+ * @throws ConfigError; Error if a listener cannot be opened, or the key cannot be written
  */
 export async function runAgent(file: string | undefined, environment: NodeJS.ProcessEnv) {
   if (file === undefined) return await runServe(environment, "agent");
