@@ -26,9 +26,13 @@ export async function respondPage(
 ): Promise<Response | null> {
   const { pathname } = new URL(info.request.url);
   const name = PAGES[pathname];
-  return name === undefined
-    ? await pageFile(info, pathname)
-    : await pageOf(info, name, address, services);
+  if (name !== undefined) return await pageOf(info, name, address, services);
+  const file = (await files())[pathname];
+  if (file === undefined) return null;
+  return respondZipped(info, file.text, {
+    "Content-Type": file.type,
+    "Cache-Control": `public, max-age=${FILE_MAX_AGE}, immutable`,
+  });
 }
 
 /** A page; the caller's address is in the HTML, for browsers without JavaScript. */
@@ -59,13 +63,4 @@ async function pageOf(
   };
   const isKnown = info.request.headers.get("if-none-match") === etag;
   return respond(info, isKnown ? null : html, isKnown ? 304 : 200, headers);
-}
-
-async function pageFile(info: RequestInfo, pathname: string): Promise<Response | null> {
-  const file = (await files())[pathname];
-  if (file === undefined) return null;
-  return respondZipped(info, file.text, {
-    "Content-Type": file.type,
-    "Cache-Control": `public, max-age=${FILE_MAX_AGE}, immutable`,
-  });
 }
