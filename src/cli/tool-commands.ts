@@ -8,7 +8,7 @@ import {
   sentTexts,
 } from "../api/parameters.ts";
 import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
-import { ENDPOINTS } from "../server/endpoints.ts";
+import { servedEndpoint } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/result.ts";
 import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
@@ -165,11 +165,6 @@ function read(parameters: Parameters, texts: Readonly<Record<string, string>>, c
     if (!(error instanceof ApiError)) throw error;
     return command.error(`error: ${error.message.replace("The parameter ", "")}`);
   }
-}
-
-/** The endpoint of a tool as a service has it, with its parameters for several locations. */
-export function servedEndpoint({ endpoint }: Tool): Endpoint {
-  return ENDPOINTS.find(({ path }) => path === endpoint.path) ?? endpoint;
 }
 
 /** Adds the options of `ServerOptions`. */
