@@ -127,7 +127,7 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
     "sudo sixscope doctor",
   )
     .option("--json", "print one JSON document")
-    .action((options: { json?: boolean }) => runDoctor(options, environment));
+    .action(({ json = false }: { json?: boolean }) => runDoctor(json, environment));
   addKeyCommands(program, environment);
   about(
     program.command("openapi"),
