@@ -18,8 +18,11 @@ export function candidates(program: Command, words: readonly string[]): string[]
   let expecting: Option | undefined;
   for (const word of words.slice(0, -1)) {
     if (expecting !== undefined) expecting = undefined;
-    else if (word.startsWith("-")) expecting = valueOption(command, word);
-    else {
+    else if (word.startsWith("-")) {
+      // The option takes the next word as its value.
+      const isMeant = ({ short, long }: Option) => short === word || long === word;
+      expecting = command.options.find((option) => option.required && isMeant(option));
+    } else {
       const next = command.commands.find(
         (child) => child.name() === word || child.aliases().includes(word),
       );
@@ -49,10 +52,3 @@ export function candidates(program: Command, words: readonly string[]): string[]
 }
 
 const startsWith = (beginning: string) => (text: string) => text.startsWith(beginning);
-
-/** The option of a command that takes the next word as its value. */
-function valueOption(command: Command, word: string): Option | undefined {
-  return command.options.find(
-    (option) => option.required && [option.short, option.long].includes(word),
-  );
-}
