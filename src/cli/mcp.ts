@@ -6,6 +6,7 @@ import { ApiError } from "../api/errors.ts";
 import { describeParameter } from "../api/openapi.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
+import { servedEndpoint } from "../server/endpoints.ts";
 import { reportText } from "../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../tools/reports.ts";
 import type { Endpoint } from "../tools/services.ts";
@@ -16,7 +17,7 @@ import { printable } from "../util/text.ts";
 import { VERSION } from "../util/version.ts";
 import { configHere } from "./call-here.ts";
 import { type Outcome, reportOf } from "./tool.ts";
-import { callerFor, type ServerOptions, servedEndpoint } from "./tool-commands.ts";
+import { callerFor, type ServerOptions } from "./tool-commands.ts";
 
 /** Calls that run at once, because each has sockets of its own; an assistant makes a few. */
 const MAX_CALLS = 16;

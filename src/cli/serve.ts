@@ -32,7 +32,7 @@ const FLUSH_GRACE_MS = 1000;
  * the files of networks again. `sixscope agent` is the same without keys and without listeners but for `/healthz` and
  * `/metrics`: it measures for instances elsewhere.
  *
- * @throws ConfigError, CertificateError, ListenError
+ * @throws ConfigError, CertificateError; Error if a listener cannot be opened
  */
 export async function runServe(
   environment: NodeJS.ProcessEnv,

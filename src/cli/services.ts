@@ -17,14 +17,11 @@ import { createLog, LineWriter, type Log } from "../util/log.ts";
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /** The log on standard error, and the writer that keeps its lines until they are read. */
-export function openLog(
-  { logLevel, logFormat }: Pick<Config, "logLevel" | "logFormat">,
-  environment: NodeJS.ProcessEnv,
-) {
+export function openLog(config: Config, environment: NodeJS.ProcessEnv) {
   const lines = new LineWriter(Bun.stderr.writer());
   const log = createLog({
-    level: logLevel,
-    format: logFormat,
+    level: config.logLevel,
+    format: config.logFormat,
     priorities: isJournal(environment),
     write: (line) => lines.write(line),
   });
@@ -55,16 +52,12 @@ export async function openServices(
 }
 
 /** The engine without the capabilities that it needs no longer, or the reason why there is none. */
-export function openIcmpOrReason({
-  listen,
-  metricsListen,
-}: Pick<Config, "listen" | "metricsListen">): Prober | NoIcmp {
+export function openIcmpOrReason({ listen, metricsListen }: Config): Prober | NoIcmp {
+  const hasLowPort = [...listen, ...metricsListen].some(
+    (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
+  );
   try {
-    dropCapabilities(
-      [...listen, ...metricsListen].some(
-        (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
-      ),
-    );
+    dropCapabilities(hasLowPort);
     return openIcmpIfAllowed(inheritedRawSocket(IPPROTO_ICMPV6));
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };

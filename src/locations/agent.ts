@@ -53,24 +53,8 @@ export function createAgent(
     return unknown === undefined ? null : `does not know the parameter ${unknown}`;
   };
 
-  const run = async (
-    question: ReadQuestion,
-    client: string,
-    signal: AbortSignal,
-    send: (reply: Reply, mayTell?: MayTell) => void,
-    onAddress: Call["onAddress"],
-  ): Promise<Reply> => {
+  const run = async (question: ReadQuestion, call: Call): Promise<Reply> => {
     const endpoint = byId.get(question.endpoint) as Endpoint;
-    const onEvent: Call["onEvent"] = (event, data, mayTell) =>
-      send({ event, data: { ...data } }, mayTell);
-    const call: Call = {
-      signal,
-      address: null,
-      onAddress,
-      client,
-      allowSeconds: () => {},
-      onEvent: question.events ? onEvent : undefined,
-    };
     // Whoever asks cannot do more here than at home, nor more than this place allows.
     const targets = { ...services.config.targets, and: question.targets };
     const bounded = { ...services, config: { ...services.config, targets } };
@@ -80,7 +64,7 @@ export function createAgent(
     } catch (error) {
       const requestId = crypto.randomUUID();
       const isExpected = error instanceof ApiError;
-      if (!isExpected && !signal.aborted) log.error(traceOf(error), { requestId });
+      if (!isExpected && !call.signal.aborted) log.error(traceOf(error), { requestId });
       const { body } = isExpected ? error : new ApiError("INTERNAL_ERROR", { requestId });
       return { error: { ...body.error, details: { ...body.error.details } } };
     }
@@ -122,9 +106,13 @@ export function createAgent(
     const beat = setInterval(() => send({ alive: true }), ALIVE_MS);
     const startMs = performance.now();
     let ip: string | undefined;
-    const reply = await run(question, client, signal, send, (address) => {
+    const onAddress = (address: string) => {
       ip = address;
-    });
+    };
+    const onEvent: Call["onEvent"] = (event, data, mayTell) =>
+      send({ event, data: { ...data } }, mayTell);
+    const call = { signal, address: null, client, allowSeconds: () => {}, onAddress };
+    const reply = await run(question, question.events ? { ...call, onEvent } : call);
     clearInterval(beat);
     runs.delete(key);
     release();

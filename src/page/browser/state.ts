@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "hono/jsx/dom";
+import { useState } from "hono/jsx/dom";
 import type { ToolName } from "../../tools/reports.ts";
 import { pause, systemClock } from "../../util/clock.ts";
 import { call, type Limit } from "./api.ts";
@@ -28,22 +28,18 @@ const { subject } = bookmark;
 let state: State = { bookmark, runs: new Map(), limit: null, subject, notice: null };
 let active = new AbortController();
 /** Draws the page again; one component uses the state. */
-let redraw = () => {};
+let draw = (_: State) => {};
 
 function change(part: Partial<State>): void {
   state = { ...state, ...part };
-  redraw();
+  draw(state);
 }
 
 /** The state of the page; the component is drawn again when it changes. */
 export function useAppState(): State {
-  return useSyncExternalStore(
-    (listener) => {
-      redraw = listener;
-      return () => {};
-    },
-    () => state,
-  );
+  const [shown, show] = useState(state);
+  draw = show;
+  return shown;
 }
 
 /** The run of a bookmark, if there was one. */
