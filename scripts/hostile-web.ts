@@ -1,10 +1,10 @@
 /**
- * Web servers that want to harm whoever checks them: `hostile-web.ts SEED`. On port 80 of all addresses, each
- * connection gets another of these answers; on port 443 it gets what is no handshake. Says "ready" once it listens.
+ * Web servers that want to harm whoever checks them: `hostile-web.ts SEED`. Each address has its own way to answer,
+ * by its last group: on port 80 requests, on port 443 handshakes. Says "ready" once it listens.
  */
 import { createServer, type Socket } from "node:net";
 import { randomFrom } from "../test/lab/simulation.ts";
-import { pick, randomBytes } from "./hostile/random.ts";
+import { randomBytes } from "./hostile/random.ts";
 
 const random = randomFrom(Number(Bun.argv[2]));
 
@@ -67,7 +67,8 @@ for (const [port, deeds] of [
 ] as const) {
   const server = createServer((socket) => {
     socket.on("error", () => {});
-    socket.once("data", () => pick(random, deeds)(socket));
+    const at = Number(socket.localAddress?.split(":").at(-1));
+    socket.once("data", () => deeds[at % deeds.length]?.(socket));
   });
   await new Promise<void>((resolve) => void server.listen(port, "::", resolve));
 }

@@ -5,12 +5,11 @@ import { type Arrival, watchArrivals } from "../../test/lab/arrivals.ts";
 import { startKernelChain } from "../../test/lab/kernel-chain.ts";
 import { labEnvironment, runIp } from "../../test/lab/run.ts";
 
-/** Addresses of the victim: one that is checked, one whose checks are aborted, and one whose port 443 many want. */
-export const VICTIM = {
-  web: "2001:db8:beef::1",
-  aborted: "2001:db8:beef::2",
-  crowded: "2001:db8:beef::3",
-} as const;
+/** Addresses of the victim: one whose checks are aborted, and one whose port 443 many want. */
+export const VICTIM = { aborted: "2001:db8:beef::a", crowded: "2001:db8:beef::b" } as const;
+
+/** Web servers of the victim, each of which is hostile in its own way. */
+export const WEB_SERVERS = Array.from({ length: 14 }, (_, at) => `2001:db8:beef::80:${at}`);
 
 /** The hop limit of what the kernel sends; SYNs of a trace have others, and a bound for each. */
 const HOP_LIMIT = 64;
