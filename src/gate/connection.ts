@@ -4,8 +4,8 @@ import type { IpAddress } from "../addr/ip.ts";
 import { formatIp } from "../addr/ip.ts";
 import type { Caller, Gate } from "./gate.ts";
 
-/** When Linux sends the SYN of a connection again, in milliseconds, as long as nothing answers it; RFC 6298. */
-const RETRANSMITTED_MS = [1_000, 3_000] as const;
+/** How often Linux sends the SYN of a connection again, in milliseconds, as long as nothing answers it; before 6.5 it does so ever more seldom. */
+const RETRANSMITTED_MS = 1_000;
 
 /** The port of a target, and for whom it is connected to. */
 export interface Destination {
@@ -29,8 +29,8 @@ export async function openConnection<Tls extends ConnectionOptions | undefined>(
   if (!(await gate.mayLeave(departure, signal))) return null;
   const to = { host: formatIp(target), port };
   const socket = tls === undefined ? connect(to) : connectTls({ ...to, ...tls });
-  const timers = RETRANSMITTED_MS.map((ms) => setTimeout(() => gate.left(departure), ms));
-  const stop = () => timers.forEach(clearTimeout);
+  const timer = setInterval(() => gate.left(departure), RETRANSMITTED_MS);
+  const stop = () => clearInterval(timer);
   socket.once("connect", () => {
     stop();
     gate.reached(departure);

@@ -123,8 +123,9 @@ export async function withReach<T>(
     const result = await use({
       limit: limit.signal,
       async open(tls) {
-        const socket = await openConnection(gate, { target, port, caller }, limit.signal, tls);
+        // What the connection before was waited for has come; for this one the gate may take longer.
         clearTimeout(timer);
+        const socket = await openConnection(gate, { target, port, caller }, limit.signal, tls);
         timer = setTimeout(() => limit.abort(), ANSWER_MS);
         if (socket === null) throw limit.signal.reason;
         return socket;
