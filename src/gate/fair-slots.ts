@@ -82,11 +82,7 @@ export class FairSlots {
     if (wanted.length >= MAX_WAITING) return null;
     for (const slot of this.#slots) wanted.push(slot.client);
     if (hasShare(client, this.limit, wanted)) return null;
-    const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(), longestMs);
-    const leave = await this.wait(client, AbortSignal.any([signal, limit.signal]));
-    clearTimeout(timer);
-    return leave;
+    return await this.wait(client, AbortSignal.any([signal, AbortSignal.timeout(longestMs)]));
   }
 
   #mayTake(client: string): boolean {

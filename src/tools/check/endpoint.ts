@@ -5,7 +5,7 @@ import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
 import { endpoint } from "../services.ts";
 import { parseTarget } from "../target.ts";
 import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
-import { LONGEST_MS, takeSteps, withLimit } from "./engine.ts";
+import { LONGEST_MS, takeSteps } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder } from "./findings.ts";
 import { checkBegin, checkResult, checkStep } from "./result.ts";
@@ -53,9 +53,10 @@ export const check = endpoint({
     probedPortOf({ protocol: "tcp", port }, services.config);
     call.allowSeconds((MAX_TURN_MS + LONGEST_MS + DEADLINE_MS) / 1000);
     using turn = await takeTurn(services, call);
-    const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>
-      takeSteps(target, port, { ...call, signal }, services, turn.caller),
-    );
+    const signal = AbortSignal.any([call.signal, AbortSignal.timeout(LONGEST_MS)]);
+    const steps = await takeSteps(target, port, { ...call, signal }, services, turn.caller);
+    // Whatever ended with the client was cut, not silent.
+    call.signal.throwIfAborted();
     return {
       name: subject,
       port,
