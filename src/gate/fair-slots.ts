@@ -1,3 +1,4 @@
+import { abortedBy } from "../util/abort.ts";
 import { hasShare, leavesRoom, sharersOf } from "../util/shares.ts";
 
 /** Gives a slot back; only the first call does something. */
@@ -82,7 +83,8 @@ export class FairSlots {
     if (wanted.length >= MAX_WAITING) return null;
     for (const slot of this.#slots) wanted.push(slot.client);
     if (hasShare(client, this.limit, wanted)) return null;
-    return await this.wait(client, AbortSignal.any([signal, AbortSignal.timeout(longestMs)]));
+    const limit = abortedBy(signal, longestMs);
+    return await this.wait(client, limit.signal).finally(() => limit.abort());
   }
 
   #mayTake(client: string): boolean {

@@ -1,5 +1,6 @@
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
+import { abortedBy } from "../../util/abort.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
 import { endpoint } from "../services.ts";
@@ -53,8 +54,10 @@ export const check = endpoint({
     probedPortOf({ protocol: "tcp", port }, services.config);
     call.allowSeconds((MAX_TURN_MS + LONGEST_MS + DEADLINE_MS) / 1000);
     using turn = await takeTurn(services, call);
-    const signal = AbortSignal.any([call.signal, AbortSignal.timeout(LONGEST_MS)]);
-    const steps = await takeSteps(target, port, { ...call, signal }, services, turn.caller);
+    const limit = abortedBy(call.signal, LONGEST_MS);
+    const within = { ...call, signal: limit.signal };
+    const taking = takeSteps(target, port, within, services, turn.caller);
+    const steps = await taking.finally(() => limit.abort());
     // Whatever ended with the client was cut, not silent.
     call.signal.throwIfAborted();
     return {
