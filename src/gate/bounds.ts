@@ -11,7 +11,7 @@ export const SYN_PAUSE_MS = 100;
 export const NEIGHBOUR_MS = 3000;
 
 /**
- * Probes that may wait in the kernel for neighbours that may not exist. All probes share one send
+ * Probes in `NEIGHBOUR_MS` to neighbours that may not exist, for which the kernel keeps them. All probes share one send
  * buffer: by default it has room for 554, and a full one would stop every ping.
  */
 export const MAX_WAITING = 256;
@@ -39,11 +39,25 @@ export interface Departure {
   readonly hopLimit?: number;
 }
 
-/** A bound that a departure can meet. */
-interface Bound {
-  readonly key: string;
-  /** Milliseconds until it lets the next one pass; not above 0 if that is now. */
-  waitMs(nowMs: number): number;
+/** Counts what leaves, by key, of which at most so much may leave in any such time. */
+function createBound(most: number, periodMs: number) {
+  /** When the last ones left, the oldest first. */
+  const leftMs = new Map<string, number[]>();
+  /** Milliseconds until one more may leave; not above 0 if that is now. */
+  const waitMs = (key: string, nowMs: number) => {
+    const times = leftMs.get(key) ?? [];
+    while ((times[0] ?? Infinity) <= nowMs - periodMs) times.shift();
+    return (times.at(-most) ?? -Infinity) + periodMs - nowMs;
+  };
+  return {
+    waitMs,
+    /** Counts one; if it has not waited, the next one waits for longer. */
+    count(key: string, nowMs: number): void {
+      const atMs = nowMs + Math.max(0, waitMs(key, nowMs));
+      leftMs.getOrInsertComputed(key, () => []).push(atMs);
+    },
+    sweep: (nowMs: number) => forget(leftMs, (times) => (times.at(-1) ?? 0) <= nowMs - periodMs),
+  };
 }
 
 /**
@@ -51,65 +65,45 @@ interface Bound {
  * the probes that wait in the kernel for neighbours.
  */
 export class Bounds {
-  /** When packets of the last second left for each network, the oldest first. */
-  readonly #leftMs = new Map<string, number[]>();
-  /** Probes to neighbours that have not answered since, the oldest first. */
-  #waiting: { readonly neighbour: string; readonly sentMs: number }[] = [];
-  /** When the last SYN left for each port, by how far it goes: others end at a router. */
-  readonly #synMs = new Map<string, number>();
+  readonly #networks = createBound(PACKETS_PER_SECOND, 1000);
+  /** By how far the SYNs to a port go, because others end at a router. */
+  readonly #syns = createBound(1, SYN_PAUSE_MS);
+  /** Of probes to neighbours that have not answered before. */
+  readonly #neighbours = createBound(MAX_WAITING, NEIGHBOUR_MS);
   /** The least hop limit with which a SYN reached each port, and when it last did. */
   readonly #distances = new Map<string, { readonly hops: number; readonly atMs: number }>();
   /** When each target last answered. */
   readonly #answeredMs = new Map<string, number>();
   #sweptMs = -Infinity;
 
-  /** The bounds that a departure can meet, in the order in which it waits for them. */
-  of(departure: Departure): readonly Bound[] {
+  /** The bounds that a departure can meet, in the order in which it waits for them, each with its key. */
+  of(departure: Departure) {
     const syn = this.#synKey(departure);
-    const network = networkOf(departure.target);
-    const bounds: Bound[] = [];
-    if (syn !== undefined)
-      bounds.push({ key: syn, waitMs: (nowMs) => this.#synWaitMs(syn, nowMs) });
-    if (this.#unansweredNeighbour(departure) !== undefined)
-      bounds.push({ key: "neighbours", waitMs: (nowMs) => this.#neighbourWaitMs(nowMs) });
-    bounds.push({
-      key: network,
-      waitMs: (nowMs) => waitMsOf(this.#leftSince(network, nowMs), nowMs),
-    });
+    const bounds = [{ bound: this.#networks, key: networkOf(departure.target) }];
+    if (this.#isUnknownNeighbour(departure))
+      bounds.unshift({ bound: this.#neighbours, key: "neighbours" });
+    if (syn !== undefined) bounds.unshift({ bound: this.#syns, key: syn });
     return bounds;
   }
 
   /** Counts one more departure and returns true, unless it meets a bound. */
   take(departure: Departure, nowMs: number): boolean {
     if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs);
-    const syn = this.#synKey(departure);
-    if (syn !== undefined && this.#synWaitMs(syn, nowMs) > 0) return false;
-    const neighbour = this.#unansweredNeighbour(departure);
-    if (neighbour !== undefined && this.#neighbourWaitMs(nowMs) > 0) return false;
-    const network = networkOf(departure.target);
-    const leftMs = this.#leftSince(network, nowMs);
-    if (waitMsOf(leftMs, nowMs) > 0) return false;
-    if (syn !== undefined) this.#synMs.set(syn, nowMs);
-    if (neighbour !== undefined) this.#waiting.push({ neighbour, sentMs: nowMs });
-    leftMs.push(nowMs);
-    this.#leftMs.set(network, leftMs);
+    const bounds = this.of(departure);
+    if (bounds.some(({ bound, key }) => bound.waitMs(key, nowMs) > 0)) return false;
+    for (const { bound, key } of bounds) bound.count(key, nowMs);
     return true;
   }
 
   /** Counts a SYN that leaves whatever the bounds say. */
   note(departure: Departure, nowMs: number): void {
     const syn = this.#synKey(departure);
-    // The next one waits for longer.
-    if (syn !== undefined)
-      this.#synMs.set(syn, Math.max(nowMs, (this.#synMs.get(syn) ?? 0) + SYN_PAUSE_MS));
+    if (syn !== undefined) this.#syns.count(syn, nowMs);
   }
 
   /** Notes that a target has answered, so that no probe waits for it. */
   answered(target: IpAddress, nowMs: number): void {
-    const key = addressKey(target);
-    this.#answeredMs.set(key, nowMs);
-    if (this.#waiting.length === 0) return;
-    this.#waiting = this.#waiting.filter(({ neighbour }) => neighbour !== key);
+    this.#answeredMs.set(addressKey(target), nowMs);
   }
 
   /** Notes that a SYN with its hop limit has reached its port, so that all that go further share the bound. */
@@ -120,28 +114,11 @@ export class Bounds {
       this.#distances.set(port, { hops, atMs: nowMs });
   }
 
-  #synWaitMs(key: string, nowMs: number): number {
-    return (this.#synMs.get(key) ?? -Infinity) + SYN_PAUSE_MS - nowMs;
-  }
-
-  #neighbourWaitMs(nowMs: number): number {
-    if (this.#waiting.length < MAX_WAITING) return 0;
-    this.#sweep(nowMs);
-    return this.#waiting.length < MAX_WAITING ? 0 : RETRY_MS;
-  }
-
-  /** The key of a neighbour that has not answered; undefined for any other target. */
-  #unansweredNeighbour({ target, source }: Departure): string | undefined {
-    if (!isNear(target, source)) return undefined;
-    const key = addressKey(target);
-    return this.#answeredMs.has(key) ? undefined : key;
-  }
-
-  /** When packets of the last second left for a network. */
-  #leftSince(network: string, nowMs: number): number[] {
-    const leftMs = this.#leftMs.get(network) ?? [];
-    while ((leftMs[0] ?? Infinity) <= nowMs - 1000) leftMs.shift();
-    return leftMs;
+  /** True for a neighbour on the /64 of the source that has not answered lately. */
+  #isUnknownNeighbour({ target, source }: Departure): boolean {
+    if (target.version === 4 || source === undefined) return false;
+    const isNear = target.word0 === source.word0 && target.word1 === source.word1;
+    return isNear && !this.#answeredMs.has(addressKey(target));
   }
 
   #synKey(departure: Departure): string | undefined {
@@ -153,17 +130,10 @@ export class Bounds {
 
   #sweep(nowMs: number): void {
     this.#sweptMs = nowMs;
-    forget(this.#synMs, (sentMs) => nowMs - sentMs >= SYN_PAUSE_MS);
-    forget(this.#leftMs, (leftMs) => (leftMs.at(-1) ?? 0) <= nowMs - 1000);
+    for (const bound of [this.#networks, this.#syns, this.#neighbours]) bound.sweep(nowMs);
     forget(this.#answeredMs, (answeredMs) => nowMs - answeredMs >= NEIGHBOUR_MS);
     forget(this.#distances, ({ atMs }) => nowMs - atMs >= DISTANCE_MS);
-    this.#waiting = this.#waiting.filter(({ sentMs }) => nowMs - sentMs < NEIGHBOUR_MS);
   }
-}
-
-/** Milliseconds until one more may leave for a network. */
-function waitMsOf(leftMs: readonly number[], nowMs: number): number {
-  return leftMs.length < PACKETS_PER_SECOND ? 0 : (leftMs[0] ?? nowMs) + 1000 - nowMs;
 }
 
 function forget<T>(map: Map<string, T>, isOver: (value: T) => boolean): void {
@@ -173,12 +143,6 @@ function forget<T>(map: Map<string, T>, isOver: (value: T) => boolean): void {
 /** The key of the port that a SYN or a connection goes to; undefined for anything else. */
 export function portKey({ target, probedPort }: Departure): string | undefined {
   return probedPort?.protocol === "tcp" ? `${addressKey(target)} ${probedPort.port}` : undefined;
-}
-
-/** True for a neighbour on the /64 of the source. */
-function isNear(target: IpAddress, source: Ipv6Address | undefined): boolean {
-  if (target.version === 4 || source === undefined) return false;
-  return target.word0 === source.word0 && target.word1 === source.word1;
 }
 
 function addressKey(address: IpAddress): string {

@@ -54,11 +54,7 @@ export async function sourceTo(ip: string): Promise<string> {
 
 /** True if an address is one of this machine, to which no packet leaves it. */
 export async function isOwnAddress(ip: string): Promise<boolean> {
-  try {
-    return (await sourceTo(ip)) === ip;
-  } catch {
-    return false;
-  }
+  return (await sourceTo(ip).catch(() => null)) === ip;
 }
 
 /** The routing table wants a port; nothing is sent to it. */

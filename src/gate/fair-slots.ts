@@ -1,6 +1,7 @@
+import { abortedBy } from "../util/abort.ts";
 import { hasShare, leavesRoom, sharersOf } from "../util/shares.ts";
 
-/** Gives a slot back, or ends the wait for it; only the first call does something. */
+/** Gives a slot back; only the first call does something. */
 export type Leave = () => void;
 
 /** Milliseconds that a client below its fair share waits for a slot. */
@@ -24,7 +25,6 @@ export class FairSlots {
   readonly #waiting = new Map<string, Set<() => void>>();
   /** Those in use. */
   readonly #slots = new Set<{ readonly client: string }>();
-  #waiters = 0;
 
   constructor(limit: number) {
     this.limit = limit;
@@ -37,7 +37,7 @@ export class FairSlots {
 
   /** True if nobody holds a slot or waits for one. */
   get isIdle(): boolean {
-    return this.#slots.size === 0 && this.#waiters === 0;
+    return this.#slots.size === 0 && this.#waiting.size === 0;
   }
 
   /** Takes a slot if there is one now; else null. */
@@ -53,44 +53,23 @@ export class FairSlots {
     };
   }
 
-  /** Calls `onEnter` as soon as the client has a slot, which may be at once, unless it leaves before. */
-  enter(client: string, onEnter: () => void): Leave {
-    let leave = this.tryTake(client);
-    if (leave !== null) {
-      onEnter();
-      return leave;
-    }
+  /** Waits for a slot, which may be there at once; null if the signal aborts first. */
+  wait(client: string, signal: AbortSignal): Promise<Leave | null> {
+    const atOnce = signal.aborted ? null : this.tryTake(client);
+    if (atOnce !== null || signal.aborted) return Promise.resolve(atOnce);
+    const { promise, resolve } = Promise.withResolvers<Leave | null>();
     const waiters = this.#waiting.getOrInsertComputed(client, () => new Set());
-    const stop = () => {
-      if (!waiters.delete(admit)) return false;
-      this.#waiters--;
+    const end = (leave: Leave | null) => {
+      signal.removeEventListener("abort", giveUp);
+      waiters.delete(admit);
       if (waiters.size === 0) this.#waiting.delete(client);
-      return true;
+      resolve(leave);
     };
-    const admit = () => {
-      stop();
-      leave = this.tryTake(client);
-      onEnter();
-    };
-    waiters.add(admit);
-    this.#waiters++;
-    return () => {
-      if (!stop()) leave?.();
-    };
-  }
-
-  /** Waits for a slot; null if the signal aborts first. */
-  async wait(client: string, signal: AbortSignal): Promise<Leave | null> {
-    if (signal.aborted) return null;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const giveUp = () => resolve(false);
+    const admit = () => end(this.tryTake(client));
+    const giveUp = () => end(null);
     signal.addEventListener("abort", giveUp);
-    const leave = this.enter(client, () => resolve(true));
-    const hasEntered = await promise;
-    signal.removeEventListener("abort", giveUp);
-    if (hasEntered) return leave;
-    leave();
-    return null;
+    waiters.add(admit);
+    return promise;
   }
 
   /**
@@ -101,13 +80,11 @@ export class FairSlots {
     const atOnce = signal.aborted ? null : this.tryTake(client);
     if (atOnce !== null) return atOnce;
     const wanted = [...this.#waiting].flatMap(([each, { size }]) => Array<string>(size).fill(each));
+    if (wanted.length >= MAX_WAITING) return null;
     for (const slot of this.#slots) wanted.push(slot.client);
-    if (hasShare(client, this.limit, wanted) || this.#waiters >= MAX_WAITING) return null;
-    const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(), longestMs);
-    const leave = await this.wait(client, AbortSignal.any([signal, limit.signal]));
-    clearTimeout(timer);
-    return leave;
+    if (hasShare(client, this.limit, wanted)) return null;
+    const limit = abortedBy(signal, longestMs);
+    return await this.wait(client, limit.signal).finally(() => limit.abort());
   }
 
   #mayTake(client: string): boolean {
@@ -126,7 +103,7 @@ export class FairSlots {
   /** Admits those who wait and may have a slot now, one of each client in turn. */
   #serve(): void {
     for (const [client, [admit]] of [...this.#waiting]) {
-      if (admit === undefined || !this.#waiting.has(client) || !this.#mayTake(client)) continue;
+      if (admit === undefined || !this.#mayTake(client)) continue;
       admit();
       this.#toTheEnd(client);
     }

@@ -102,11 +102,10 @@ export class Gate {
 
   #take(leaving: Leaving): boolean {
     if (!this.bounds.take(leaving, this.#clock.nowMs())) return false;
-    const { caller } = leaving;
-    const port = this.#expected.size > 0 && caller ? portKey(leaving) : undefined;
-    const callers = port && this.#expected.get(port);
-    const left = callers && caller && callers.get(caller);
-    if (callers && caller && left) callers.set(caller, left - 1);
+    const { caller = NOBODY } = leaving;
+    const callers = this.#expected.get(portKey(leaving) ?? "");
+    const left = callers?.get(caller);
+    if (left) callers?.set(caller, left - 1);
     return true;
   }
 
@@ -116,15 +115,14 @@ export class Gate {
     const turns: Leave[] = [];
     this.#noteWait(caller, 1);
     try {
-      for (const { key, waitMs } of bounds) {
+      for (const { bound, key } of bounds) {
         const slots = this.#turns.getOrInsertComputed(key, () => new FairSlots(1));
         const turn = await slots.wait(caller.client, signal);
         if (turn === null) return false;
         turns.push(turn);
-        for (let ms = 1; ms > 0 && !signal.aborted; ) {
-          ms = waitMs(this.#clock.nowMs());
-          if (ms > 0) await pause(this.#clock, ms, signal);
-        }
+        const waitMs = () => bound.waitMs(key, this.#clock.nowMs());
+        for (let ms = waitMs(); ms > 0 && !signal.aborted; ms = waitMs())
+          await pause(this.#clock, ms, signal);
       }
       // Its port may have another distance by now.
       while (!signal.aborted && !this.#take(leaving)) await pause(this.#clock, RETRY_MS, signal);

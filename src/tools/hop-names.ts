@@ -43,16 +43,13 @@ export function hopNames(
   const pending: Promise<void>[] = [];
   let answeredMs = clock.nowMs();
   const find = async (ip: string, address: Ipv6Address) => {
-    const { promise: done, resolve: finish } = Promise.withResolvers<void>();
-    stop.addEventListener("abort", () => finish());
-    const leave = slots.enter(client, async () => {
-      const name = await lookupHostname(dnsClient, address, { signal: stop, client });
-      if (!stop.aborted) names.set(ip, name?.slice(0, MAX_CHARACTERS) ?? null);
-      if (name !== null && !stop.aborted) onName(ip);
-      finish();
-    });
-    await done;
+    const leave = await slots.wait(client, stop);
+    if (leave === null) return;
+    const name = await lookupHostname(dnsClient, address, { signal: stop, client });
     leave();
+    if (stop.aborted) return;
+    names.set(ip, name?.slice(0, MAX_CHARACTERS) ?? null);
+    if (name !== null) onName(ip);
   };
   return {
     /** The names by address that are known now. */

@@ -204,13 +204,10 @@ export class Prober {
   /**
    * Sends one echo request and resolves with how it ends. Where another machine's error says that the path ends, a
    * reply to the same probe is awaited for `REPLY_AFTER_ERROR_MS`.
+   *
+   * @param retries how often the kernel had no room for it before
    */
-  probe(request: ProbeRequest): Promise<Answer> {
-    return this.#leave(request, 0);
-  }
-
-  /** @param retries how often the kernel had no room for it */
-  #leave(request: ProbeRequest, retries: number): Promise<Answer> {
+  probe(request: ProbeRequest, retries = 0): Promise<Answer> {
     const { signal } = request;
     if (signal.aborted) return Promise.resolve(ABORTED);
     const mayLeave = this.gate.mayLeave(request, signal);
@@ -224,7 +221,7 @@ export class Prober {
     const { target, scopeId, flowLabel, source, signal } = request;
     if (NO_BUFFER.includes(code) && retries < MAX_BUFFER_RETRIES) {
       await pause(this.clock, RETRY_MS, signal);
-      return await this.#leave(request, retries + 1);
+      return await this.probe(request, retries + 1);
     }
     const chosen = this.route(target, scopeId, flowLabel);
     if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {

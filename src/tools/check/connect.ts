@@ -76,24 +76,18 @@ async function firstOf<T>(
   signal: AbortSignal,
   listen: (resolve: (value: T) => void) => void,
 ): Promise<T | null> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  using _ = addAbortListener(signal, () => reject(signal.reason));
+  const { promise, resolve, reject } = Promise.withResolvers<T | null>();
   let isConnected = false;
+  const fail = (error: unknown) => (isConnected ? reject(error) : resolve(null));
+  using _ = addAbortListener(signal, () => fail(signal.reason));
   socket.on("connect", () => {
     isConnected = true;
   });
-  socket.on("error", reject);
-  socket.on("close", () => reject(new Error(CLOSED)));
+  socket.on("error", fail);
+  socket.on("close", () => fail(new Error(CLOSED)));
   listen(resolve);
-  try {
-    return await promise;
-  } catch (error) {
-    if (isConnected) throw error;
-    return null;
-  } finally {
-    // At once, as some servers do not end.
-    socket.destroy();
-  }
+  // At once, as some servers do not end.
+  return await promise.finally(() => socket.destroy());
 }
 
 /** Opens connections to one service, each as soon as the gate lets it leave. */

@@ -3,13 +3,14 @@ import { clientGone } from "../../api/errors.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
 import type { Caller, Gate } from "../../gate/gate.ts";
+import { abortedBy } from "../../util/abort.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
 import { createSharing } from "../sharing.ts";
 import { parseTarget, type Target } from "../target.ts";
 import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
-import { LONGEST_MS, takeSteps, withLimit } from "./engine.ts";
+import { LONGEST_MS, takeSteps } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder } from "./findings.ts";
 import { checkBegin, checkResult, checkStep } from "./result.ts";
@@ -99,8 +100,10 @@ async function measure(
   caller: Caller,
 ) {
   const stamp = newStamp();
-  const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>
-    takeSteps(target, port, { ...call, signal }, services, caller),
-  );
+  const limit = abortedBy(call.signal, LONGEST_MS);
+  const taking = takeSteps(target, port, { ...call, signal: limit.signal }, services, caller);
+  const steps = await taking.finally(() => limit.abort());
+  // Whatever ended with the client was cut, not silent.
+  call.signal.throwIfAborted();
   return { stamp, steps };
 }

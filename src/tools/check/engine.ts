@@ -217,25 +217,3 @@ function lookUp(hostname: string, take: Take, ask: Ask) {
   );
   return { ipv6: six.ips, ipv4: four.ips, ended };
 }
-
-/**
- * Does something that ends after some milliseconds.
- *
- * @throws the signal's reason
- */
-export async function withLimit<T>(
-  signal: AbortSignal,
-  longestMs: number,
-  run: (limit: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), longestMs);
-  try {
-    const seen = await run(AbortSignal.any([signal, limit.signal]));
-    // Whatever ended with the signal was cut, not silent.
-    signal.throwIfAborted();
-    return seen;
-  } finally {
-    clearTimeout(timer);
-  }
-}

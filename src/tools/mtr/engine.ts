@@ -62,6 +62,8 @@ export async function mtr(
   /** Resolve when a probe has left, or will not. */
   let leaving: Promise<void>[] = [];
 
+  // This machine's own error says that a neighbour does not answer.
+  const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
   // With a callback, as the probes of a ping.
   const ask = (round: Round, hopLimit: number, turn: number): Promise<void> => {
     const at = hopLimit - 1;
@@ -71,8 +73,6 @@ export async function mtr(
       source = from;
       leave();
     };
-    // This machine's own error says that a neighbour does not answer.
-    const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
     const onResponse = (response: Response) => {
       if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
     };

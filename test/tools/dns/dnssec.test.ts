@@ -76,7 +76,7 @@ async function ask(
     },
   };
   const parameters = { hostname, type: asked, resolver: "resolver_a", dnssec: "yes" };
-  const call = { signal: new AbortController().signal, allowSeconds() {} };
+  const call = { signal: new AbortController().signal, client: "", allowSeconds() {} };
   const services = {
     ...{ resolvers: { resolver_a: client }, querySlots: new FairSlots(1) },
     config: { trustAnchors: world.anchors() },

@@ -52,7 +52,7 @@ async function ask(
   }));
   const resolvers = Object.fromEntries(RESOLVER_NAMES.map((name, at) => [name, clients[at]]));
   const parameters = { hostname: "www.example", type, resolver: "all", dnssec: "no" };
-  const call = { signal: new AbortController().signal, onEvent };
+  const call = { signal: new AbortController().signal, client: "", onEvent };
   try {
     const services = { resolvers, querySlots: new FairSlots(1) };
     return (await dns.handle(parameters, call as never, services as never)) as object;
