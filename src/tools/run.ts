@@ -11,6 +11,7 @@ import { NEIGHBOUR_MS } from "../gate/bounds.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { PortState, ProbedPort } from "../icmp/socket/socket.ts";
 import { remedyFor } from "../icmp/unavailable.ts";
+import { errorMeaning } from "../icmp/wire/icmp-error.ts";
 import { abortedBy } from "../util/abort.ts";
 import { newStamp } from "../util/stamp.ts";
 import { createBudget } from "./budget.ts";
@@ -18,7 +19,6 @@ import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
 import { ping } from "./ping/engine.ts";
 import type { Services } from "./services.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
-import { traceroute } from "./trace/engine.ts";
 import { MAX_TURN_MS, noSlot, takeTurn, tooBusy } from "./turn.ts";
 
 /** The parameter of every tool that sends probes. */
@@ -32,8 +32,8 @@ export const targetParameter = {
   hint: "A name or an IPv6 address",
 } as const;
 
-/** The echo requests to a target whose port is silent, and how long the last hop of one that is not is asked. */
-const ECHO = { count: 3, intervalMs: 50, timeoutMs: 1000 } as const;
+/** The echo requests to a target whose port is silent, and how long each to the last hop of one that is not waits. */
+const ECHO = { count: 3, intervalMs: 50, timeoutMs: 1000, waitMs: 333 } as const;
 
 /** Ports that are probed if none is named. */
 const DEFAULT_PORTS = { tcp: 443, udp: 33_434 } as const;
@@ -218,12 +218,23 @@ export async function openRun(
   atDeadline(() => late.abort());
   /** The router at which an echo request to the target ends with this hop limit; null if none says so. */
   const routerAt = async (hopLimit: number) => {
-    const { timeoutMs } = ECHO;
-    const asked = { ...destination, timeoutMs, caller, maxHops: hopLimit, hops: [hopLimit] };
-    const limit = abortedBy(signal, timeoutMs);
-    const traced = await traceroute(prober, asked, limit).finally(() => limit.abort());
-    const row = traced.kind === "done" ? traced.hops.at(-1) : undefined;
-    return row?.end === null ? row.ip : null;
+    const way = prober.route(destination.target, destination.scopeId);
+    for (let turn = 1; turn <= ECHO.count && typeof way !== "string"; turn++) {
+      const probe = {
+        ...destination,
+        ...way,
+        caller,
+        hopLimit,
+        turn,
+        timeoutMs: ECHO.waitMs,
+        signal,
+      };
+      const answer = await prober.probe(probe);
+      if (answer.kind === "reply") return null;
+      if (answer.kind !== "error") continue;
+      return errorMeaning(answer.type, answer.code) === "hop" ? formatIpv6(answer.from) : null;
+    }
+    return null;
   };
   /**
    * The state of the port, and how it differs from what echo requests say: if it is silent, whether the target
