@@ -168,6 +168,7 @@ function counter({ name, endpoint }: Tool, parameters: Readonly<Record<string, s
   const own = endpoint.events?.() ?? {};
   let last = 0;
   return (event: string, data: object) => {
+    if (event === "waiting") return undefined;
     const progress = of?.(data) ?? last + 1;
     // Answers may come in another order than their requests.
     if (progress <= last || !(event in own)) return undefined;

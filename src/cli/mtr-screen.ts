@@ -185,8 +185,8 @@ export async function runMtrScreen(
     while (!isOver) {
       [gone, enough] = [new AbortController(), new AbortController()];
       const { signal } = gone;
-      const onEvent = (_: string, data: object) => {
-        if (signal.aborted) return;
+      const onEvent = (event: string, data: object) => {
+        if (signal.aborted || event === "waiting") return;
         const latest = mergeRound(live.latest, data as MtrRound);
         live = { ...live, latest, history: withRound(live.history, live.latest, latest) };
         draw();

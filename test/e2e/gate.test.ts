@@ -43,7 +43,10 @@ const expectNoFault = (outcomes: readonly string[]) =>
 const prefixOf = (site: Site) => `2001:db8:5:${SITES.indexOf(site) + 1}::`;
 const ipOf = (site: Site) => `${prefixOf(site)}1`;
 const ip4Of = (site: Site) => `192.0.2.${SITES.indexOf(site) + 1}`;
-const nameOf = (site: Site) => `${site}.example`;
+/** Checks of one name share a measurement, so each has its own. */
+const nameOf = (site: Site, at: number) => `${site}-${at}.example`;
+
+const CHECKS = 64;
 
 let chain: KernelChain;
 let watch: Watch;
@@ -56,7 +59,11 @@ beforeAll(async () => {
   await setUpVictim();
   resolver = stack.use(
     await startResolver(
-      Object.fromEntries(SITES.map((site) => [nameOf(site), [ipOf(site), ip4Of(site)]])),
+      Object.fromEntries(
+        SITES.flatMap((site) =>
+          Array.from({ length: CHECKS }, (_, at) => [nameOf(site, at), [ipOf(site), ip4Of(site)]]),
+        ),
+      ),
     ),
   );
   watch = stack.use(await watchArrivals(chain, VICTIM));
@@ -169,17 +176,23 @@ function summary(arrivals: readonly Arrival[], ip: string) {
   return { first: first.length, most: inASecond(all) };
 }
 
-/** Runs 64 checks of a site at once, four of each key, and returns how each ended. */
-const checkAtOnce = (service: Service, keys: readonly string[], path: string) =>
-  Promise.all(keys.flatMap((key) => Array.from({ length: 4 }, () => ask(service, key, path))));
+/** Runs checks of a site at once, as many of each key, and returns how each ended. */
+const checkAtOnce = (service: Service, keys: readonly string[], site: Site, query = "") =>
+  Promise.all(
+    Array.from({ length: CHECKS }, (_, at) => {
+      const path = `/check/${nameOf(site, at)}${query}`;
+      return ask(service, keys[at % keys.length] as string, path);
+    }),
+  );
 
 /** Begins checks and aborts each after a while, until the signal aborts; returns how many. */
 async function abortOver(service: Service, key: string, ms: number, until: AbortSignal) {
   let aborted = 0;
+  const path = `/check/${nameOf("aborted", ms % CHECKS)}`;
   while (!until.aborted) {
     const gone = new AbortController();
     const timer = setTimeout(() => gone.abort(), ms);
-    await ask(service, key, `/check/${nameOf("aborted")}`, gone.signal).catch(() => aborted++);
+    await ask(service, key, path, gone.signal).catch(() => aborted++);
     clearTimeout(timer);
   }
   return aborted;
@@ -196,8 +209,8 @@ labTest(
       [50, 70, 90, 110].map((ms) => abortOver(service, key, ms, over.signal)),
     );
     const [ofCrowd, ofQuiet] = await Promise.all([
-      checkAtOnce(service, crowd, `/check/${nameOf("crowd")}`),
-      checkAtOnce(service, quiet, `/check/${nameOf("silent")}`),
+      checkAtOnce(service, crowd, "crowd"),
+      checkAtOnce(service, quiet, "silent"),
     ]);
     over.abort();
     const begun = (await Promise.all(aborted)).reduce((sum, each) => sum + each, 0);
@@ -232,7 +245,7 @@ natsTest("64 checks at once by an agent bring a port ten SYNs a second", async (
     chain.inside(ROUTER, []),
   );
   const keys = await addKeys(service, 16);
-  const outcomes = await checkAtOnce(service, keys, `/check/${ipOf("agent")}?from=ams`);
+  const outcomes = await checkAtOnce(service, keys, "agent", "?from=ams");
   const { first, most } = summary(await watch.arrivals(), ipOf("agent"));
   expectNoFault(outcomes);
   expect(first).toBeGreaterThan(50);

@@ -31,8 +31,8 @@ import { interfaceDocument, mismatches } from "../lab/conformance.ts";
 import "./scripted.ts";
 import { STAMP } from "./stamp.ts";
 
-/** Seconds before a run: for a slot, for the resolver, and for the target's /64 twice. */
-const WAIT = 5 + 5 + 2 * 3;
+/** Seconds before a run: for the resolver, for a slot, for a port, for the target's /64 twice, and its end. */
+const WAIT = 5 + 2 * 20 + 2 * 3 + 2;
 
 /** Seconds after the last probe for which a run listens that has heard nothing. */
 const SILENCE = 3.2;

@@ -24,6 +24,8 @@ export interface Run {
   readonly repeats: boolean;
   /** The events until now. */
   readonly parts: readonly object[];
+  /** Said as long as nothing else is known. */
+  readonly waits: string;
   /** Of the last call. */
   readonly result: object | null;
   readonly problem: Problem | null;
@@ -36,4 +38,5 @@ export interface Run {
 /** A run that has just begun. */
 export const NEW_RUN = {
   ...{ state: "running", repeats: false, parts: [], result: null, problem: null, given: null },
+  waits: "Waiting for the first answer",
 } as const satisfies Partial<Run>;
