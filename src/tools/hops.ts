@@ -67,15 +67,24 @@ interface HopRow {
   readonly details?: object;
 }
 
-/** Sends each row that is new, or that shows something else than before, as an event. */
-export function hopEvents<Row extends HopRow>(show: (row: Row) => object, { onEvent }: Call) {
-  const sent: string[] = [];
-  return (rows: readonly Row[]): void => {
-    for (const row of onEvent ? rows : []) {
+/**
+ * Sends each row that is new or has changed as an event. The same object is looked at again only if its
+ * address is one of those that are named: something else than the row has changed there.
+ */
+export function hopEvents<Row extends HopRow>(
+  show: (row: Row) => object,
+  { onEvent }: Call,
+): (rows: readonly Row[], ...changed: readonly (string | null | undefined)[]) => void {
+  const sent: { row: Row; text: string }[] = [];
+  return (rows, ...changed) => {
+    if (onEvent === undefined) return;
+    for (const row of rows) {
+      const before = sent[row.hop];
+      if (before?.row === row && (row.ip === null || !changed.includes(row.ip))) continue;
       const data = show(row);
       const text = JSON.stringify(data);
-      if (sent[row.hop] !== text) onEvent?.("hop", data);
-      sent[row.hop] = text;
+      sent[row.hop] = { row, text };
+      if (before?.text !== text) onEvent("hop", data);
     }
   };
 }

@@ -29,8 +29,8 @@ export const mtu = endpoint({
     const rows = new Map<number, MtuHop>();
     const shown = (row: MtuHop) => named(row, run.names.names, services);
     const send = hopEvents(shown, call);
-    using run = await openPathRun(probed, LONGEST_SEARCH_MS, call, services, () =>
-      send([...rows.values()]),
+    using run = await openPathRun(probed, LONGEST_SEARCH_MS, call, services, (ip) =>
+      send([...rows.values()], ip),
     );
     const onHop = (row: MtuHop) => {
       rows.set(row.hop, row);
@@ -41,6 +41,7 @@ export const mtu = endpoint({
     const outcome = await run.outcome(measureMtu(run.prober, request, { ...run.options, onHop }));
     const { mtu, atMost, packetTooBig, lastLarge, firstSmall } = outcome;
     const { verdict: code, cause, error, doubtful, flowLabel } = outcome;
+    send(outcome.hops);
     await run.names.known();
     const hops = outcome.hops.map(shown);
     const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };

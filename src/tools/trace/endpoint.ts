@@ -55,12 +55,16 @@ export const traceroute = endpoint({
     const shown = (row: TraceHop) => showHop(row, run.names.names, services, rows);
     const send = hopEvents(shown, call);
     const longestMs = paths > 1 ? MAX_SEARCH_MS : 0;
-    using run = await openPathRun(probed, longestMs, call, services, () => send(certainHops(rows)));
+    using run = await openPathRun(probed, longestMs, call, services, (ip) =>
+      send(certainHops(rows), ip),
+    );
     const { names } = run;
     const request = { ...run.request, maxHops, flowLabel: label, awaitsRouters: true };
     const onHop = (row: TraceHop) => {
+      const before = rows[row.hop - 1];
       rows[row.hop - 1] = row;
-      send(certainHops(rows));
+      // Rows with the same address show less; see `showHop`.
+      send(certainHops(rows), row.ip, before?.ip);
       // The names are looked up while the trace runs.
       if (row.ip) names.ask(row.ip);
     };
