@@ -75,14 +75,22 @@ export class FairSlots {
   /**
    * Waits for a slot for some milliseconds; null at once for a client that holds or waits for its share already: the
    * slots divided by the clients that want some.
+   *
+   * @param onWait called if it has to wait
    */
-  async take(client: string, signal: AbortSignal, longestMs = MAX_WAIT_MS): Promise<Leave | null> {
+  async take(
+    client: string,
+    signal: AbortSignal,
+    longestMs = MAX_WAIT_MS,
+    onWait = () => {},
+  ): Promise<Leave | null> {
     const atOnce = signal.aborted ? null : this.tryTake(client);
     if (atOnce !== null) return atOnce;
     const wanted = [...this.#waiting].flatMap(([each, { size }]) => Array<string>(size).fill(each));
     if (wanted.length >= MAX_WAITING) return null;
     for (const slot of this.#slots) wanted.push(slot.client);
     if (hasShare(client, this.limit, wanted)) return null;
+    onWait();
     const limit = abortedBy(signal, longestMs);
     return await this.wait(client, limit.signal).finally(() => limit.abort());
   }

@@ -52,8 +52,9 @@ export async function takeSlot(
   { client, signal }: Pick<Call, "client" | "signal">,
   reason?: string,
   longestMs?: number,
+  onWait?: () => void,
 ): Promise<() => void> {
-  const release = await slots.take(client, signal, longestMs);
+  const release = await slots.take(client, signal, longestMs, onWait);
   if (release !== null) return release;
   if (signal.aborted) throw clientGone();
   throw noSlot(slots, reason);
@@ -70,9 +71,8 @@ export async function takeTurn(
 ) {
   const { client, onEvent } = call;
   const askedMs = performance.now();
-  const atOnce = probeSlots.tryTake(client);
-  if (atOnce === null) onEvent?.("waiting", { for: "slot" });
-  const release = atOnce ?? (await takeSlot(probeSlots, call, undefined, MAX_TURN_MS));
+  const onWait = () => onEvent?.("waiting", { for: "slot" });
+  const release = await takeSlot(probeSlots, call, undefined, MAX_TURN_MS, onWait);
   let waitedMs = performance.now() - askedMs;
   let announced: Timer | undefined;
   const caller: Caller = {
