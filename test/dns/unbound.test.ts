@@ -93,7 +93,7 @@ describe("the verdict", () => {
     try {
       return (await dns.handle(
         parameters,
-        { signal, allowSeconds() {} } as never,
+        { signal, client: "", allowSeconds() {} } as never,
         { resolvers, querySlots: new FairSlots(1), config: { trustAnchors } } as never,
       )) as { details: object };
     } catch (error) {

@@ -78,6 +78,8 @@ export const traceroute = endpoint({
         : trace(run.prober, request, { ...run.options, onHop }),
     );
     for (const { others } of outcome.hops) if (others) names.ask(formatIpv6(others.from));
+    // A name that comes now belongs to these.
+    rows.splice(0, rows.length, ...outcome.hops);
     send(outcome.hops);
     await names.known();
     const hops = outcome.hops.map(shown);
