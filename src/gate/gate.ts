@@ -14,7 +14,7 @@ export interface Caller {
 
 /** Something that is about to leave, and for whom. */
 export interface Leaving extends Departure {
-  /** Absent at the command line, which has one client. */
+  /** Absent for one who shares with nobody. */
   readonly caller?: Caller | undefined;
 }
 

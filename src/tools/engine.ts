@@ -14,7 +14,7 @@ export interface RunRequest {
   readonly timeoutMs: number;
   /** How the probes travel if not as ICMPv6. */
   readonly probedPort?: ProbedPort | undefined;
-  /** For whom they leave; absent at the command line. */
+  /** For whom they leave; absent for one who shares with nobody. */
   readonly caller?: Caller | undefined;
 }
 
