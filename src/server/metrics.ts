@@ -204,8 +204,8 @@ function sharedMetrics({ valkey, keys }: Shared): readonly Metric[] {
 function probeMetrics({ icmp, probeSlots: slots, longestWait }: Sources): readonly Metric[] {
   const isUsable = Number(!("unavailable" in icmp));
   const waited = () => {
-    const { client, seconds } = longestWait() ?? {};
-    return seconds === undefined ? [] : [[client ? { client } : {}, seconds] as const];
+    const { client, seconds = 0 } = longestWait() ?? {};
+    return [[client ? { client } : {}, seconds] as const];
   };
   const always = [
     gauge("sixscope_probe_slots", "Pings and traces that may run at once.", () => slots.limit),
