@@ -15,7 +15,7 @@ import { identifyCaller } from "../src/http/client-address.ts";
 import { generateApiKey, hashApiKey } from "../src/keys/api-key.ts";
 import { writeKeyFile } from "../src/keys/key-file.ts";
 import { createKeyring } from "../src/keys/keyring.ts";
-import { RateLimiter } from "../src/limits/token-bucket.ts";
+import { createRateLimiter } from "../src/limits/token-bucket.ts";
 import { createLog } from "../src/util/log.ts";
 import { freePort } from "../test/lab/port.ts";
 import { run } from "../test/lab/run.ts";
@@ -138,7 +138,7 @@ async function middleware(): Promise<void> {
   };
   const request = new Headers({ Host: "localhost", Accept: "*/*", "User-Agent": "bench" });
   const keyring = await createKeyring(join(folder, "none.json"), log);
-  const limiter = new RateLimiter({ anonymous: 1e9, prefix: 1e9 });
+  const limiter = createRateLimiter({ anonymous: 1e9, prefix: 1e9 });
   const subject = { kind: "address", address: tryParseIp("2001:db8::1") } as const;
   const wrongKey = generateApiKey();
   const steps: [string, () => unknown][] = [
@@ -160,7 +160,7 @@ async function middleware(): Promise<void> {
   }
 
   for (const spread of ["one /32", "many"] as const) {
-    const flooded = new RateLimiter({ anonymous: 100, prefix: 1000 });
+    const flooded = createRateLimiter({ anonymous: 100, prefix: 1000 });
     const ADDRESSES = 5_000_000;
     Bun.gc(true);
     const before = process.memoryUsage.rss();

@@ -53,8 +53,8 @@ async function startFakeAgent() {
   const EVENTS = 10;
   const INTERVAL_MS = 200;
   const connection = await connect({ servers: [nats.url] });
-  const real = await (await fetch(`${service.url}/ping/::1?count=1`, { headers })).json();
-  connection.subscribe("sixscope.ask.fake", {
+  const real = await (await fetch(`${service.url}/ping/::1?count=${EVENTS}`, { headers })).json();
+  connection.subscribe(SUBJECTS.ask("fake", "*"), {
     callback(_, message) {
       let seq = 0;
       const timer = setInterval(() => {

@@ -32,7 +32,7 @@ import { startKnot } from "../test/lab/dns-server.ts";
 import { startInternet } from "../test/lab/internet.ts";
 import { labMissing, programMissing } from "../test/lab/lab.ts";
 import { metricsText, seriesIn } from "../test/lab/metrics.ts";
-import { startNats } from "../test/lab/nats.ts";
+import { startAgent, startNats } from "../test/lab/nats.ts";
 import { findProgram } from "../test/lab/run.ts";
 import { type Service, sixscope, spawn, startService } from "../test/lab/service.ts";
 import { randomFrom } from "../test/lab/simulation.ts";
@@ -43,10 +43,12 @@ import {
   EVIL_LOCATION,
   startHostileAgent,
   startHostileServer,
+  startHostileService,
   startHostileValkey,
 } from "./hostile/peers.ts";
 import { below, pick } from "./hostile/random.ts";
 import { startHostileResolver } from "./hostile/resolver.ts";
+import { MAX_SYNS, startVictim, VICTIM, WEB_SERVERS } from "./hostile/victim.ts";
 import { median, residentMiB } from "./measure.ts";
 import { skip } from "./skip.ts";
 
@@ -58,6 +60,8 @@ const MAX_MIB = 256;
 const MAX_COMMAND_MIB = 256;
 /** A timer that is later than this many milliseconds is late: a bound of a bucket of the metrics. */
 const LATE_MS = 50;
+/** A timer must not be later than this many seconds, for which no foreign text may hold the service up: another such bound. */
+const HELD_UP_SECONDS = 1;
 /**
  * How many more of the service's timers may be late than of those of a process beside it that does nothing: this
  * share, and the share of the time in which the service is ready to run but waits for a processor, on which the
@@ -75,9 +79,19 @@ const ANONYMOUS = { SIXSCOPE_RATE_ANONYMOUS: "10000000", SIXSCOPE_RATE_PREFIX: "
 
 const HONEST_CLIENTS = 10;
 const HONEST_PAUSE_MS = 50;
-const ATTACKERS = 3;
-const RUNS_OF_ATTACKER = 12;
+/** With the others below they are six keys, so a sixth of the slots is the share of each: one for each honest client. */
+const ATTACKERS = 2;
+const RUNS_OF_ATTACKER = 18;
+/** TCP runs of one key at one port, which an honest client checks and pings too. */
+const CROWD = 12;
+/** Runs of one key that wants all slots, each of 100 s. */
+const HOG_RUNS = 70;
+/** Checks that are begun and aborted at the same time. */
+const ABORTERS = 4;
 const SAMPLE_MS = 100;
+
+/** The location of an honest agent. */
+const LOCATION = "ams";
 
 const [secondsText = "20", seedText = String(Date.now() % 1_000_000)] = Bun.argv.slice(2);
 const [seconds, seed] = [Number(secondsText), Number(seedText)];
@@ -118,6 +132,13 @@ try {
   ]);
   const resolver = await startHostileResolver(random, { cert, key });
   await startHostileAgent(random, nats.url);
+  await using victim = await startVictim(seed);
+  await using _agent = await startAgent(
+    { SIXSCOPE_NATS_URL: nats.url, SIXSCOPE_LOCATION: LOCATION, SIXSCOPE_RESOLVER_A: "[::1]:1" },
+    [],
+    program,
+  );
+  await startHostileService(random, nats.url, LOCATION, HONEST_TARGET);
   await using service = await startService(
     {
       SIXSCOPE_LISTEN: "[::1]:0",
@@ -155,6 +176,12 @@ try {
   flood.kill();
   timers.kill();
   await check(service, idleMiB, Number(await new Response(timers.stdout).text()), waitedShare);
+  const ports = await victim.syns();
+  console.log(
+    `SYNs to ${ports.length} ports: ${ports.reduce((sum, { count }) => sum + count, 0)}, at most ${Math.max(...ports.map(({ most }) => most))} to one in a second`,
+  );
+  for (const { place, most } of ports)
+    if (most > MAX_SYNS) fault(`${place} gets ${most} SYNs in a second`);
   const instanceMiB = residentMiB(instance.pid, "VmHWM");
   if (instanceMiB > MAX_MIB) fault(`an instance takes ${instanceMiB} MiB from Valkey`);
   const probes = internet.count();
@@ -182,13 +209,25 @@ async function runAll(
       await Bun.sleep(pauseMs);
     }
   };
+  const addKey = async (name: string) => {
+    const environment = { SIXSCOPE_KEYS_FILE: service.keysFile };
+    const { stdout } = await sixscope(["keys", "add", name], environment, program);
+    return stdout.split("\n")[0] ?? "";
+  };
   const keys = await Promise.all(
-    Array.from({ length: ATTACKERS }, async (_, at) => {
-      const environment = { SIXSCOPE_KEYS_FILE: service.keysFile };
-      const { stdout } = await sixscope(["keys", "add", `attacker-${at}`], environment, program);
-      return stdout.split("\n")[0] ?? "";
-    }),
+    Array.from({ length: ATTACKERS }, (_, at) => addKey(`attacker-${at}`)),
   );
+  const [aborter = "", checker = ""] = keys;
+  const [hog = "", crowd = "", inCrowd = ""] = await Promise.all(
+    ["hog", "crowd", "in-crowd"].map(addKey),
+  );
+  const leave = (key: string, path: string, ms: number) =>
+    ask(
+      service,
+      key,
+      path,
+      AbortSignal.timeout(Math.max(1, Math.min(ms, endMs - performance.now()))),
+    );
   await Promise.all([
     ...Array.from({ length: HONEST_CLIENTS }, () =>
       repeat(HONEST_PAUSE_MS, () => beHonest(service)),
@@ -197,6 +236,22 @@ async function runAll(
       Array.from({ length: RUNS_OF_ATTACKER }, () =>
         repeat(0, () => attack(service, key, targets)),
       ),
+    ),
+    ...Array.from({ length: HOG_RUNS }, () =>
+      repeat(SAMPLE_MS, () => leave(hog, `/mtr/${HONEST_TARGET}?rounds=100&intervalMs=1000`, 1e6)),
+    ),
+    ...Array.from({ length: CROWD }, () => {
+      const path = `/mtr/${VICTIM.crowded}?protocol=tcp&rounds=100&intervalMs=100`;
+      return repeat(SAMPLE_MS, () => leave(crowd, path, 1e6));
+    }),
+    ...Array.from({ length: ABORTERS }, () =>
+      repeat(0, () => leave(aborter, `/check/${VICTIM.aborted}`, below(random, 500))),
+    ),
+    ...WEB_SERVERS.map((ip) =>
+      repeat(SAMPLE_MS, () => leave(checker, `/check/${ip}?port=80`, 1e6)),
+    ),
+    ...["ping", "check"].map((tool) =>
+      repeat(HONEST_PAUSE_MS, () => beHonestInCrowd(service, inCrowd, tool)),
     ),
     ...Array.from({ length: 4 }, () => repeat(5, () => visitForeignPage(service))),
     repeat(10, () => askInstance(instance)),
@@ -217,6 +272,7 @@ async function beHonest(service: Service): Promise<void> {
     ["/myip", '"ip":"::1"'],
     ["/validate?address=2001:db8::1", '"type":"Documentation'],
     [`/ping/${HONEST_TARGET}?count=1`, '"received":1'],
+    [`/ping/${HONEST_TARGET}?count=1&from=${LOCATION}`, '"received":1'],
     ["/dns/a.honest.test?resolver=resolver_c", "2001:db8::53"],
   ]);
   const startMs = performance.now();
@@ -232,6 +288,25 @@ async function beHonest(service: Service): Promise<void> {
   honestMs.push(performance.now() - startMs);
 }
 
+/** A run of an honest client at a port that many want: it is answered, or refused as the interface says. */
+async function beHonestInCrowd(service: Service, key: string, tool: string): Promise<void> {
+  const path = `/${tool}/${VICTIM.crowded}?${tool === "ping" ? "protocol=tcp&" : ""}port=443`;
+  const headers = { "X-API-Key": key };
+  try {
+    const body = await (await fetch(service.url + path, { headers })).json();
+    const { error, details } = body as {
+      readonly error?: { readonly code: string };
+      readonly details?: { readonly verdict?: { readonly code?: string } };
+    };
+    const code = error?.code ?? details?.verdict?.code;
+    count(`honest ${tool} at a crowded port: ${code}`);
+    if (code === undefined || (error !== undefined && code !== "TOO_MANY_PROBES"))
+      fault(`honest ${path} answers ${JSON.stringify(body).slice(0, 100)}`);
+  } catch (error) {
+    fault(`honest ${path}: ${error}`);
+  }
+}
+
 /** One of the dearest requests, read whole, slowly, or not at all. */
 async function attack(service: Service, key: string, targets: readonly string[]): Promise<void> {
   const target = pick(random, targets);
@@ -241,6 +316,7 @@ async function attack(service: Service, key: string, targets: readonly string[])
     `/traceroute/${target}?paths=16&maxHops=64`,
     `/traceroute/${target}?maxHops=64`,
     `/mtu/${target}`,
+    `/check/${pick(random, WEB_SERVERS)}`,
     `/ping/${target}?count=${1 + below(random, 10)}`,
     `/ping/x${below(random, 1e9)}.evil.test`,
     `/dns/x${below(random, 1e9)}.evil.test?resolver=all&type=${pick(random, ["AAAA", "TXT", "PTR", "CNAME"])}`,
@@ -252,6 +328,17 @@ async function attack(service: Service, key: string, targets: readonly string[])
   const manner = pick(random, ["whole", "whole", "leaves", "stops reading"]);
   if (manner === "stops reading") return await stopReading(service, path, key);
   const signal = AbortSignal.timeout(manner === "leaves" ? below(random, 3000) : seconds * 1000);
+  await ask(service, key, path, signal, Accept);
+}
+
+/** Asks, counts what comes, and looks for faults of the service in it. */
+async function ask(
+  service: Service,
+  key: string,
+  path: string,
+  signal: AbortSignal,
+  Accept = "application/json",
+): Promise<void> {
   try {
     const response = await fetch(service.url + path, {
       headers: { Accept, "X-API-Key": key },
@@ -359,6 +446,7 @@ async function check(
   const lag = (bound: string) =>
     series[`sixscope_event_loop_lag_seconds_bucket{le="${bound}"}`] ?? Number.NaN;
   const late = 1 - lag(`${LATE_MS / 1000}`) / lag("+Inf");
+  const heldUp = lag("+Inf") - lag(`${HELD_UP_SECONDS}`);
   console.log(
     `resident MiB: idle ${idleMiB.toFixed(0)}, median ${median(residentMiBs).toFixed(0)}, most ${mostMiB.toFixed(0)}${group === null ? ", without a cgroup" : ""}`,
   );
@@ -371,6 +459,7 @@ async function check(
   if (!(mostMiB < MAX_MIB)) fault(`it takes ${mostMiB.toFixed(0)} MiB`);
   if (!(late - lateBeside < MAX_LATE_SHARE + waitedShare))
     fault(`${(late * 100).toFixed(1)} % of the timers are late`);
+  if (heldUp !== 0) fault(`${heldUp} timers are later than ${HELD_UP_SECONDS} s`);
   if (!(median(honestMs) < MAX_P50_MS))
     fault(`half of the honest answers take ${median(honestMs).toFixed(0)} ms`);
   if (!(p95 < MAX_P95_MS)) fault(`one of 20 honest answers takes ${p95.toFixed(0)} ms`);

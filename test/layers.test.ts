@@ -21,6 +21,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/keys/", "src/limits/", "src/networks/"],
   ["src/config/"],
   ["src/icmp/", "src/dns/"],
+  ["src/gate/"],
   ["src/addr/"],
   ["src/platform/"],
   ["src/util/"],
@@ -30,8 +31,9 @@ const LAYERS: readonly (readonly string[])[] = [
 /** The only rooms that some rooms may import; the others may import all that are below them. */
 const ONLY = new Map<string, readonly string[]>([
   ["src/addr/", []],
-  ["src/dns/", ["src/addr/", "src/util/"]],
-  ["src/icmp/", ["src/addr/", "src/platform/", "src/util/"]],
+  ["src/gate/", ["src/addr/", "src/util/"]],
+  ["src/dns/", ["src/gate/", "src/addr/", "src/util/"]],
+  ["src/icmp/", ["src/gate/", "src/addr/", "src/platform/", "src/util/"]],
   ["src/api/", ["src/addr/", "src/util/"]],
 ]);
 
@@ -135,6 +137,43 @@ test("bun:ffi is imported by src/platform/libc.ts alone", async () => {
     }
   }
   expect(importers).toEqual(["src/platform/libc.ts"]);
+});
+
+/** What opens a socket that something leaves by. */
+const OPENING =
+  /import \{[^}]*\bconnect\b[^}]*\} from "node:(net|tls)"|Bun\.(connect|udpSocket)\(|await fetch\(|openSocket\(SOCK|nats\.connect\(|RedisClient\(/;
+
+/** The only files that do, and where to. To targets, nothing leaves but through the gate. */
+const OPENERS = new Map([
+  ["src/cli/call-server.ts", "the service of --server"],
+  ["src/dns/transport/https.ts", "resolvers"],
+  ["src/dns/transport/sockets.ts", "resolvers"],
+  ["src/dns/transport/stream.ts", "resolvers"],
+  ["src/dns/transport/tls.ts", "resolvers"],
+  ["src/dns/transport/udp.ts", "resolvers"],
+  ["src/gate/connection.ts", "targets"],
+  ["src/icmp/socket/datagram-socket.ts", "targets"],
+  ["src/icmp/socket/port-sockets.ts", "targets"],
+  ["src/icmp/socket/raw-socket.ts", "targets"],
+  ["src/icmp/socket/socket.ts", "the routing table"],
+  ["src/locations/link.ts", "NATS"],
+  ["src/page/browser/measure.ts", "this service, from a browser"],
+  ["src/page/browser/api.ts", "this service, from a browser"],
+  ["src/server/status.ts", "the running service"],
+  ["src/valkey/connection.ts", "Valkey"],
+]);
+
+test("only these files open sockets, and those of probes are opened by the prober alone", async () => {
+  const openers: string[] = [];
+  const users: string[] = [];
+  for (const file of files.filter((path) => path.startsWith("src/"))) {
+    if (OPENING.test(await Bun.file(join(ROOT, file)).text())) openers.push(file);
+    const imports = await importsOf(file);
+    if (imports.some((path) => /socket\/(raw|datagram|port)-sockets?\.ts$/.test(path)))
+      users.push(file);
+  }
+  expect(openers.filter((file) => !OPENERS.has(file))).toEqual([]);
+  expect(users.filter((file) => !file.startsWith("src/icmp/"))).toEqual([]);
 });
 
 test("imports name packages that package.json lists, and files with their extension", async () => {

@@ -2,7 +2,7 @@ import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Glob } from "bun";
 import { describeCommands } from "../../src/cli/command-line.ts";
-import { completionScript, SHELLS, type Shell } from "../../src/cli/completion.ts";
+import { SCRIPTS } from "../../src/cli/completion.ts";
 import { run } from "../../test/lab/run.ts";
 import type { Target } from "./compile.ts";
 import { manualPage } from "./manual.ts";
@@ -41,20 +41,26 @@ const documentation = (folder: string): readonly PackagedFile[] =>
     .map((path) => [join(folder, path), inProject(path), FILE_MODE]);
 
 /** Where Debian's shells look for the completion of a command. */
-const DEBIAN_COMPLETIONS: Readonly<Record<Shell, string>> = {
+const DEBIAN_COMPLETIONS: Readonly<Record<keyof typeof SCRIPTS, string>> = {
   bash: "usr/share/bash-completion/completions/sixscope",
   zsh: "usr/share/zsh/vendor-completions/_sixscope",
   fish: "usr/share/fish/vendor_completions.d/sixscope.fish",
 };
 
-const ARCHIVE_COMPLETIONS: Readonly<Record<Shell, string>> = {
+const ARCHIVE_COMPLETIONS: Readonly<Record<keyof typeof SCRIPTS, string>> = {
   bash: "completions/sixscope",
   zsh: "completions/_sixscope",
   fish: "completions/sixscope.fish",
 };
 
-const completions = (paths: Readonly<Record<Shell, string>>): readonly PackagedFile[] =>
-  SHELLS.map((shell) => [paths[shell], Buffer.from(`${completionScript(shell)}\n`), FILE_MODE]);
+const completions = (
+  paths: Readonly<Record<keyof typeof SCRIPTS, string>>,
+): readonly PackagedFile[] =>
+  (["bash", "zsh", "fish"] as const).map((shell) => [
+    paths[shell],
+    Buffer.from(`${SCRIPTS[shell].trimEnd()}\n`),
+    FILE_MODE,
+  ]);
 
 const manual = (source: Source) => Buffer.from(manualPage(describeCommands({}), source));
 

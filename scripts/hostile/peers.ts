@@ -1,6 +1,6 @@
 /** The peers that a service and a command trust a little: Valkey, agents of other places, and a server. */
 import { connect } from "@nats-io/transport-node";
-import { SUBJECTS } from "../../src/locations/protocol.ts";
+import { MESSAGE_VERSION, SUBJECTS } from "../../src/locations/protocol.ts";
 import { freePort } from "../../test/lab/port.ts";
 import { below, pick, type Random, randomBytes } from "./random.ts";
 
@@ -64,7 +64,7 @@ export async function startHostileAgent(random: Random, servers: string) {
   };
   announce();
   setInterval(announce, 50);
-  nats.subscribe(SUBJECTS.ask(EVIL_LOCATION), {
+  nats.subscribe(SUBJECTS.ask(EVIL_LOCATION, "*"), {
     callback(error, question) {
       if (error !== null || question.reply === undefined) return;
       const { reply } = question;
@@ -89,6 +89,37 @@ export async function startHostileAgent(random: Random, servers: string) {
       }, 5);
     },
   });
+}
+
+/** Questions of a hostile service, and the pause between two flocks of them in milliseconds. */
+const [FLOCK, FLOCK_MS] = [20, 50];
+
+/** Starts a second service, which asks a location for the longest runs, each time for a client that it invents. */
+export async function startHostileService(
+  random: Random,
+  servers: string,
+  location: string,
+  target: string,
+) {
+  const nats = await connect({ servers });
+  const service = "evil-service";
+  let asked = 0;
+  nats.subscribe(SUBJECTS.inbox(service, "*"), { callback() {} });
+  setInterval(() => {
+    for (let count = 0; count < FLOCK; count++) {
+      const question = {
+        ...{ version: MESSAGE_VERSION, endpoint: "mtr", token: crypto.randomUUID(), events: true },
+        parameters: { target, rounds: "100", intervalMs: "1000", names: "no" },
+        targets: { mode: "any", allow: [], deny: [] },
+        owner: below(random, 2 ** 32)
+          .toString(16)
+          .padStart(16, "0"),
+      };
+      nats.publish(SUBJECTS.ask(location, service), JSON.stringify(question), {
+        reply: SUBJECTS.inbox(service, `${asked++}`),
+      });
+    }
+  }, FLOCK_MS);
 }
 
 /** Starts a server that answers a command with anything; returns its URL. */

@@ -1,13 +1,20 @@
 import { formatIpv4, type Ipv4Address, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, isIpv4Mapped } from "./ipv6.ts";
 
+/** Two or more groups that are zero, where no group has a leading zero. */
+const ZERO_GROUPS = /\b0(?::0)+/g;
+
 /** The canonical text of RFC 5952: lower case, longest run of zero groups compressed, `::ffff:192.0.2.1` for mapped addresses. */
 export function formatIpv6(address: Ipv6Address): string {
   if (isIpv4Mapped(address)) return `::ffff:${formatIpv4(ipv4FromWord(address.word3))}`;
-  const groups = groupsOf(address);
-  const { start, end } = longestZeroRun(groups);
-  if (start === end) return joinGroups(groups, 0, 8);
-  return `${joinGroups(groups, 0, start)}::${joinGroups(groups, end, 8)}`;
+  const text = groupsOf(address)
+    .map((group) => group.toString(16))
+    .join(":");
+  // The first of the longest, section 4.2.3.
+  const [run] = [...text.matchAll(ZERO_GROUPS)].sort(([a], [b]) => b.length - a.length);
+  if (run === undefined) return text;
+  const end = run.index + run[0].length;
+  return `${text.slice(0, Math.max(0, run.index - 1))}::${text.slice(end + 1)}`;
 }
 
 /** Eight groups of four lower-case hex digits, 39 characters. */
@@ -47,26 +54,4 @@ function groupsOf({ word0, word1, word2, word3 }: Ipv6Address): readonly number[
 function expand(address: Ipv6Address, radix: number, digits: number): string {
   const groups = groupsOf(address).map((group) => group.toString(radix).padStart(digits, "0"));
   return groups.join(":");
-}
-
-function joinGroups(groups: readonly number[], start: number, end: number): string {
-  return groups
-    .slice(start, end)
-    .map((group) => group.toString(16))
-    .join(":");
-}
-
-/** The first of the longest runs of two or more zero groups; empty if there is no such run. RFC 5952 section 4.2. */
-function longestZeroRun(groups: readonly number[]): { start: number; end: number } {
-  let start = 0;
-  let end = 0;
-  let from = 0;
-  for (let index = 0; index < 8; index++) {
-    if (groups[index] !== 0) from = index + 1;
-    else if (index > from && index + 1 - from > end - start) {
-      start = from;
-      end = index + 1;
-    }
-  }
-  return { start, end };
 }

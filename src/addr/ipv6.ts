@@ -79,9 +79,8 @@ export function readIpv6(text: string): Ipv6Address | ParseFailure {
   const zeros = 8 - groups.length;
   if (gap < 0 && zeros > 0) return failureAt(length, "fewer than eight groups");
   if (gap >= 0 && zeros === 0) return failureAt(length, '"::" replaces no group');
-  const groupAt = (index: number) =>
-    (index < gap ? groups[index] : index < gap + zeros ? 0 : groups[index - zeros]) as number;
-  const wordAt = (index: number) => (groupAt(index) << 16) | groupAt(index + 1);
+  if (gap >= 0) groups.splice(gap, 0, ...new Array<number>(zeros).fill(0));
+  const wordAt = (at: number) => ((groups[at] as number) << 16) | (groups[at + 1] as number);
   return ipv6FromWords(wordAt(0), wordAt(2), wordAt(4), wordAt(6));
 }
 

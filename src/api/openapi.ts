@@ -97,24 +97,19 @@ function anyOf(codes: readonly ErrorCode[]) {
   return only !== undefined && more.length === 0 ? only : { anyOf: schemas };
 }
 
-/** The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON. */
-function describeEvents(events: Readonly<Record<string, object>>) {
+function describeResponse(
+  description: string,
+  extraHeaders: readonly string[],
+  schema: JsonSchema,
+  examples: Readonly<Record<string, { readonly value: unknown } | { readonly $ref: string }>>,
+  events: Readonly<Record<string, object>> = {},
+) {
   const items = Object.entries(events).map(([name, data]) => ({
     type: "object",
     properties: { event: { const: name }, data },
     required: ["event", "data"],
     additionalProperties: false,
   }));
-  return { schema: { type: "array", items: { oneOf: items } } };
-}
-
-function describeResponse(
-  description: string,
-  extraHeaders: readonly string[],
-  schema: JsonSchema,
-  examples: Readonly<Record<string, { readonly value: unknown } | { readonly $ref: string }>>,
-  events?: Readonly<Record<string, object>>,
-) {
   const headers = [...Object.keys(frame.headers.everywhere), ...extraHeaders].map(
     (name) => [name, { $ref: `#/components/headers/${name}` }] as const,
   );
@@ -123,7 +118,10 @@ function describeResponse(
     headers: Object.fromEntries(headers),
     content: {
       "application/json": { schema, examples },
-      ...(events && { "text/event-stream": describeEvents(events) }),
+      // The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON.
+      ...(items.length > 0 && {
+        "text/event-stream": { schema: { type: "array", items: { oneOf: items } } },
+      }),
     },
   };
 }

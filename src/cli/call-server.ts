@@ -4,9 +4,10 @@ import { BASE_PATH, FROM } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { mismatchOf, parseForeign } from "../api/foreign.ts";
 import { once } from "../api/schemas.ts";
-import { ALL_LOCATIONS } from "../config/settings.ts";
+import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
 import type { Question } from "../tools/services.ts";
-import { errorCode, reasonOf } from "../util/errors.ts";
+import { attempt, errorCode, reasonOf } from "../util/errors.ts";
 import { readEvents } from "../util/event-stream.ts";
 import { printable, quote } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
@@ -31,6 +32,31 @@ export function parseServer(text: string): URL | undefined {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
   throw new InvalidArgumentError("It must be a URL such as https://six.example.com.");
+}
+
+/** This machine as URLs write it, to which plain HTTP is private. */
+const LOOPBACK_HOST = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/;
+
+/**
+ * The key in an environment variable or in a file.
+ *
+ * @throws InvalidArgumentError if there is none
+ */
+export function readKey(source: string, environment: NodeJS.ProcessEnv): string {
+  const key = attempt(() => environment[source] ?? readRegularFile(source))?.trim() ?? "";
+  if (/^[!-~]+$/.test(key)) return key;
+  throw new InvalidArgumentError("It must be an environment variable or a file with an API key.");
+}
+
+/** The key in SIXSCOPE_KEY, for the service of SIXSCOPE_SERVER alone. */
+export function ownKey(server: URL, environment: NodeJS.ProcessEnv): string | undefined {
+  const own = URL.parse(environment[TOOL_SETTINGS.server] ?? "");
+  return own?.origin === server.origin ? environment[TOOL_SETTINGS.key] : undefined;
+}
+
+/** True if a key cannot be read on its way to a service: over HTTPS, or without leaving this machine. */
+export function isPrivateWay({ protocol, hostname }: URL): boolean {
+  return protocol === "https:" || LOOPBACK_HOST.test(hostname);
 }
 
 /**

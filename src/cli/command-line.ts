@@ -5,7 +5,7 @@ import { quote } from "../util/text.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import { about } from "./about.ts";
 import { runAgent } from "./agent.ts";
-import { candidates, completionScript, SHELLS, type Shell } from "./completion.ts";
+import { candidates, SCRIPTS } from "./completion.ts";
 import { runDoctor } from "./doctor.ts";
 import { addKeyCommands } from "./keys.ts";
 import { runServe } from "./serve.ts";
@@ -74,8 +74,8 @@ export function describeCommands(
     "Print a script that completes commands, options and their values in a shell. The packages install it.",
     "sixscope completion bash > ~/.local/share/bash-completion/completions/sixscope",
   )
-    .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
-    .action((shell: Shell) => print(completionScript(shell)));
+    .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(SCRIPTS)))
+    .action((shell: keyof typeof SCRIPTS) => print(SCRIPTS[shell].trimEnd()));
   program
     .command("__complete", { hidden: true })
     .argument("[words...]")
@@ -127,7 +127,7 @@ function addServiceCommands(program: Command, environment: NodeJS.ProcessEnv): v
     "sudo sixscope doctor",
   )
     .option("--json", "print one JSON document")
-    .action((options: { json?: boolean }) => runDoctor(options, environment));
+    .action(({ json = false }: { json?: boolean }) => runDoctor(json, environment));
   addKeyCommands(program, environment);
   about(
     program.command("openapi"),

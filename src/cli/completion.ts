@@ -3,18 +3,8 @@ import bash from "./completion/sixscope.bash" with { type: "text" };
 import fish from "./completion/sixscope.fish" with { type: "text" };
 import zsh from "./completion/sixscope.zsh" with { type: "text" };
 
-/** The shells that there is a completion script for. */
-export const SHELLS = ["bash", "zsh", "fish"] as const;
-
-export type Shell = (typeof SHELLS)[number];
-
-/** Each calls `sixscope __complete` for what can follow the words up to the cursor. */
-const SCRIPTS: Readonly<Record<Shell, string>> = { bash, zsh, fish };
-
-/** The script that makes a shell complete the commands of sixscope. */
-export function completionScript(shell: Shell): string {
-  return SCRIPTS[shell].trimEnd();
-}
+/** The script that makes a shell complete the commands; it calls `sixscope __complete` for what can follow the words up to the cursor. */
+export const SCRIPTS = { bash, zsh, fish } as const;
 
 /**
  * The candidates for the last word: lines of a word, a tab and its meaning.
@@ -28,8 +18,11 @@ export function candidates(program: Command, words: readonly string[]): string[]
   let expecting: Option | undefined;
   for (const word of words.slice(0, -1)) {
     if (expecting !== undefined) expecting = undefined;
-    else if (word.startsWith("-")) expecting = valueOption(command, word);
-    else {
+    else if (word.startsWith("-")) {
+      // The option takes the next word as its value.
+      const isMeant = ({ short, long }: Option) => short === word || long === word;
+      expecting = command.options.find((option) => option.required && isMeant(option));
+    } else {
       const next = command.commands.find(
         (child) => child.name() === word || child.aliases().includes(word),
       );
@@ -59,10 +52,3 @@ export function candidates(program: Command, words: readonly string[]): string[]
 }
 
 const startsWith = (beginning: string) => (text: string) => text.startsWith(beginning);
-
-/** The option of a command that takes the next word as its value. */
-function valueOption(command: Command, word: string): Option | undefined {
-  return command.options.find(
-    (option) => option.required && [option.short, option.long].includes(word),
-  );
-}

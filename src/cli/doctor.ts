@@ -30,14 +30,13 @@ import { print } from "./terminal.ts";
  *
  * @throws Error if there is a problem
  */
-export async function runDoctor(
-  { json = false }: { readonly json?: boolean },
-  environment: NodeJS.ProcessEnv,
-): Promise<void> {
+export async function runDoctor(isJson: boolean, environment: NodeJS.ProcessEnv): Promise<void> {
   const findings = await diagnose(environment);
   const problems = findings.filter(({ state }) => state === "problem").length;
   await print(
-    json ? JSON.stringify({ problems, findings }, null, 2) : findings.map(formatFinding).join("\n"),
+    isJson
+      ? JSON.stringify({ problems, findings }, null, 2)
+      : findings.map(formatFinding).join("\n"),
   );
   if (problems > 0) throw new Error("there are problems; the lines above say what to do");
 }

@@ -6,7 +6,7 @@ import { KeyFileError, type KeyRecord, readKeyFile, writeKeyFile } from "../keys
 import { lastError, libc } from "../platform/libc.ts";
 import { become, ownName, userWithId } from "../platform/users.ts";
 import { formatCommand } from "../util/command.ts";
-import { attempt, reasonOf } from "../util/errors.ts";
+import { attempt, orThrow } from "../util/errors.ts";
 import { createConnection, type RunScript, ValkeyError } from "../valkey/connection.ts";
 import { changeSharedKeys, readSharedKeys } from "../valkey/keys.ts";
 import { INSTALLED, installedService, installedSettings } from "./installed.ts";
@@ -132,12 +132,11 @@ async function changeFile(path: string, change: Change): Promise<void> {
 }
 
 function openFolder(path: string): number {
-  try {
-    return openSync(path, constants.O_DIRECTORY);
-  } catch (error) {
-    throw new KeyFileError(
-      `cannot open the folder ${path} of the keys file: ${reasonOf(error)}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
-      { cause: error },
-    );
-  }
+  return orThrow(
+    () => openSync(path, constants.O_DIRECTORY),
+    (reason) =>
+      new KeyFileError(
+        `cannot open the folder ${path} of the keys file: ${reason}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
+      ),
+  );
 }

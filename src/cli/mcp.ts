@@ -5,18 +5,19 @@ import type { Command } from "commander";
 import { ApiError } from "../api/errors.ts";
 import { describeParameter } from "../api/openapi.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
-import { ProbeSlots } from "../limits/probe-slots.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
+import { servedEndpoint } from "../server/endpoints.ts";
 import { reportText } from "../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../tools/reports.ts";
-import { takeSlot } from "../tools/run.ts";
 import type { Endpoint } from "../tools/services.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
+import { takeSlot } from "../tools/turn.ts";
 import { reasonOf } from "../util/errors.ts";
 import { printable } from "../util/text.ts";
 import { VERSION } from "../util/version.ts";
 import { configHere } from "./call-here.ts";
 import { type Outcome, reportOf } from "./tool.ts";
-import { callerFor, type ServerOptions, servedEndpoint } from "./tool-commands.ts";
+import { callerFor, type ServerOptions } from "./tool-commands.ts";
 
 /** Calls that run at once, because each has sockets of its own; an assistant makes a few. */
 const MAX_CALLS = 16;
@@ -55,7 +56,7 @@ export async function runMcp(options: ServerOptions, command: Command, given: No
   const endpointOf = server ? servedEndpoint : ({ endpoint }: Tool) => endpoint;
   const where = server ? `The service at ${server.origin}` : "This machine";
   const instructions = `${where} measures. Names and records in results are the words of others.`;
-  const slots = new ProbeSlots(MAX_CALLS);
+  const slots = new FairSlots(MAX_CALLS);
   const protocol = new ToolServer();
   protocol.setRequestHandler(sdk.InitializeRequestSchema, ({ params: { protocolVersion } }) => ({
     protocolVersion: sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(protocolVersion)
@@ -71,7 +72,7 @@ export async function runMcp(options: ServerOptions, command: Command, given: No
   protocol.setRequestHandler(sdk.CallToolRequestSchema, async ({ params }, extra) => {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (!tool) throw new sdk.McpError(sdk.ErrorCode.InvalidParams, `no tool is ${params.name}`);
-    const { signal, sendNotification, _meta: { progressToken } = {} } = extra;
+    const { signal, requestId, sendNotification, _meta: { progressToken } = {} } = extra;
     try {
       if (tool.needsServer && !server) throw new Error(NEEDS_SERVER);
       const endpoint = endpointOf(tool);
@@ -83,7 +84,7 @@ export async function runMcp(options: ServerOptions, command: Command, given: No
         const params = { progressToken, ...progress };
         void sendNotification({ method: "notifications/progress", params });
       };
-      const release = await takeSlot(slots, "", signal, TOO_MANY);
+      const release = await takeSlot(slots, { client: `${requestId}`, signal }, TOO_MANY);
       const run = callEndpoint({ endpoint, parameters }, signal, onEvent);
       const { document, error } = await run.finally(release);
       return resultOf(error?.message ?? verdictOf(tool.name, document), document, error !== null);
@@ -167,6 +168,7 @@ function counter({ name, endpoint }: Tool, parameters: Readonly<Record<string, s
   const own = endpoint.events?.() ?? {};
   let last = 0;
   return (event: string, data: object) => {
+    if (event === "waiting") return undefined;
     const progress = of?.(data) ?? last + 1;
     // Answers may come in another order than their requests.
     if (progress <= last || !(event in own)) return undefined;

@@ -88,7 +88,7 @@ function tableOf(
   { latest, history, showsTimes, hidesNames }: MtrView,
   reported: readonly Row[],
   columns: number,
-): { table: Table; legend: Line } {
+) {
   const hops = latest?.hops ?? [];
   const widest = Math.max(0, ...hops.map(({ ip }) => ip?.length ?? 0));
   const width = Math.max(MIN_BLOCKS, Math.min(MAX_BLOCKS, columns - FIXED - widest));
@@ -123,10 +123,8 @@ function tableOf(
     rows,
   };
   const scale = maxMs > 0 ? `█ ${maxMs.toFixed(2)} ms  ` : "";
-  return {
-    table,
-    legend: [["dim", showsTimes ? "times in ms" : `${scale}${LOST} lost`]],
-  };
+  const legend: Line = [["dim", showsTimes ? "times in ms" : `${scale}${LOST} lost`]];
+  return { table, legend };
 }
 
 /**
@@ -187,8 +185,8 @@ export async function runMtrScreen(
     while (!isOver) {
       [gone, enough] = [new AbortController(), new AbortController()];
       const { signal } = gone;
-      const onEvent = (_: string, data: object) => {
-        if (signal.aborted) return;
+      const onEvent = (event: string, data: object) => {
+        if (signal.aborted || event === "waiting") return;
         const latest = mergeRound(live.latest, data as MtrRound);
         live = { ...live, latest, history: withRound(live.history, live.latest, latest) };
         draw();

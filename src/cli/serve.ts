@@ -15,6 +15,7 @@ import { ENDPOINTS } from "../server/endpoints.ts";
 import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { offerStatus } from "../server/status.ts";
+import { reportWaiting } from "../server/waiting.ts";
 import { formatCommand } from "../util/command.ts";
 import { VERSION } from "../util/version.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
@@ -31,7 +32,7 @@ const FLUSH_GRACE_MS = 1000;
  * the files of networks again. `sixscope agent` is the same without keys and without listeners but for `/healthz` and
  * `/metrics`: it measures for instances elsewhere.
  *
- * @throws ConfigError, CertificateError, ListenError
+ * @throws ConfigError, CertificateError; Error if a listener cannot be opened
  */
 export async function runServe(
   environment: NodeJS.ProcessEnv,
@@ -57,7 +58,8 @@ export async function runServe(
   const locations = places?.createLocations(config, !isAgent, ENDPOINTS, opened, log) ?? null;
   const services = { ...opened, locations };
   const renewal = config.tls === null ? null : followCertificate(config.tls, log);
-  const parts = { ...services, keyring, renewal, shared };
+  const longestWait = reportWaiting(services.gate, keyring, config.logClients, log);
+  const parts = { ...services, keyring, renewal, shared, longestWait };
   const manager = serviceManager(environment);
   // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>

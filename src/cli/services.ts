@@ -1,9 +1,10 @@
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
+import { Gate } from "../gate/gate.ts";
 import { openIcmpIfAllowed } from "../icmp/icmp.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
-import { ProbeSlots } from "../limits/probe-slots.ts";
 import { openNetworks } from "../networks/networks.ts";
 import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
@@ -16,14 +17,11 @@ import { createLog, LineWriter, type Log } from "../util/log.ts";
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /** The log on standard error, and the writer that keeps its lines until they are read. */
-export function openLog(
-  { logLevel, logFormat }: Pick<Config, "logLevel" | "logFormat">,
-  environment: NodeJS.ProcessEnv,
-) {
+export function openLog(config: Config, environment: NodeJS.ProcessEnv) {
   const lines = new LineWriter(Bun.stderr.writer());
   const log = createLog({
-    level: logLevel,
-    format: logFormat,
+    level: config.logLevel,
+    format: config.logFormat,
     priorities: isJournal(environment),
     write: (line) => lines.write(line),
   });
@@ -46,23 +44,20 @@ export async function openServices(
   const [a, b, c] = RESOLVER_NAMES;
   const resolvers = { [a]: client(a), [b]: client(b), [c]: client(c) };
   const networks = await openNetworks(config.networkFiles, log);
-  const probeSlots = new ProbeSlots(config.maxProbes);
+  const probeSlots = new FairSlots(config.maxProbes);
   // As many as a resolver is asked at once, so that no query waits behind those of another client.
-  const querySlots = new ProbeSlots(MAX_QUESTIONS, true);
-  return { config, icmp, resolvers, networks, probeSlots, querySlots };
+  const querySlots = new FairSlots(MAX_QUESTIONS);
+  const gate = "unavailable" in icmp ? new Gate() : icmp.gate;
+  return { config, icmp, gate, resolvers, networks, probeSlots, querySlots };
 }
 
 /** The engine without the capabilities that it needs no longer, or the reason why there is none. */
-export function openIcmpOrReason({
-  listen,
-  metricsListen,
-}: Pick<Config, "listen" | "metricsListen">): Prober | NoIcmp {
+export function openIcmpOrReason({ listen, metricsListen }: Config): Prober | NoIcmp {
+  const hasLowPort = [...listen, ...metricsListen].some(
+    (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
+  );
   try {
-    dropCapabilities(
-      [...listen, ...metricsListen].some(
-        (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,
-      ),
-    );
+    dropCapabilities(hasLowPort);
     return openIcmpIfAllowed(inheritedRawSocket(IPPROTO_ICMPV6));
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };

@@ -8,17 +8,16 @@ import {
   sentTexts,
 } from "../api/parameters.ts";
 import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
-import { ENDPOINTS } from "../server/endpoints.ts";
+import { servedEndpoint } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/result.ts";
 import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
 import { firstClause } from "./about.ts";
 import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";
-import { callServer, parseServer } from "./call-server.ts";
+import { callServer, isPrivateWay, ownKey, parseServer, readKey } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
-import { FORMATS, type Formats } from "./formats.ts";
+import { FORMATS } from "./formats.ts";
 import { isTerminal } from "./screen.ts";
-import { isPrivateWay, ownKey, readKey } from "./server-key.ts";
 import { ONE_LOCATION, runTool } from "./tool.ts";
 
 const KEY_FROM =
@@ -36,7 +35,7 @@ interface ToolOptions extends ServerOptions {
   readonly from?: string;
   readonly json?: boolean;
   readonly stream?: boolean;
-  readonly format?: keyof Formats;
+  readonly format?: keyof typeof FORMATS;
   readonly report?: boolean;
 }
 
@@ -54,7 +53,6 @@ export function addTool(
   const endpoint = servedEndpoint(tool);
   const { parameters } = endpoint;
   const [subject] = Object.entries(parameters);
-  const formats = FORMATS[tool.name];
   const command = program
     .command(tool.name)
     .summary(tool.summary)
@@ -65,7 +63,7 @@ export function addTool(
   const rows = [...optionRows(parameters, false), ...optionRows(tool.settings ?? {}, true)];
   for (const { option } of rows) command.addOption(option);
   addServerOptions(command, environment);
-  addOutputOptions(command, endpoint, formats);
+  addOutputOptions(command, endpoint);
   command.action(async () => {
     const { args } = command;
     const options = command.opts<ToolOptions>();
@@ -99,7 +97,7 @@ export function addTool(
       isTerminal(environment["TERM"]);
     const most = isScreen ? { rounds: `${server ? MAX_ROUNDS : MAX_ROUNDS_ALONE}` } : {};
     const question = { endpoint, parameters: { ...words.parameters, ...chosen.texts, ...most } };
-    const output = { json, stream, format: format && formats?.[format], isFullScreen: isScreen };
+    const output = { json, stream, format: format && FORMATS[format], isFullScreen: isScreen };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
   });
 }
@@ -169,11 +167,6 @@ function read(parameters: Parameters, texts: Readonly<Record<string, string>>, c
   }
 }
 
-/** The endpoint of a tool as a service has it, with its parameters for several locations. */
-export function servedEndpoint({ endpoint }: Tool): Endpoint {
-  return ENDPOINTS.find(({ path }) => path === endpoint.path) ?? endpoint;
-}
-
 /** Adds the options of `ServerOptions`. */
 export function addServerOptions(command: Command, environment: NodeJS.ProcessEnv): Command {
   const server = new Option("--server <url>", "ask the service there, instead of working here");
@@ -202,15 +195,13 @@ export function callerFor(
   return callServer(server, key);
 }
 
-/** Adds the options of every tool that say what it prints. */
-function addOutputOptions(command: Command, { events }: Endpoint, formats?: Formats): void {
+/** Adds the options of a tool that say what it prints. */
+function addOutputOptions(command: Command, { events }: Endpoint): void {
   command.option("--json", "print the JSON document of the API");
   if (events) command.option("--stream", "with --json, print one event a line");
-  if (command.name() === "mtr") {
-    command.option("--report", "print the result of the rounds, without the screen");
-  }
-  if (formats === undefined) return;
-  const help = "print what mtr --report-wide or mtr --json prints";
-  const option = new Option("--format <name>", help);
-  command.addOption(option.choices(Object.keys(formats)).conflicts("json"));
+  if (command.name() !== "mtr") return;
+  const format = new Option("--format <name>", "print what mtr --report-wide or mtr --json prints");
+  command
+    .option("--report", "print the result of the rounds, without the screen")
+    .addOption(format.choices(Object.keys(FORMATS)).conflicts("json"));
 }

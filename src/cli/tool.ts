@@ -1,13 +1,13 @@
 import { FROM } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
+import type { MtrResult } from "../tools/mtr/result.ts";
 import type { Fact } from "../tools/report.ts";
 import { endLines, type Line, reportLines, tableLines, tablesLines } from "../tools/report-text.ts";
-import { reporterOf, type ToolName } from "../tools/reports.ts";
+import { reporterOf, type ToolName, WAITS } from "../tools/reports.ts";
 import type { Question } from "../tools/services.ts";
 import { type Summary, summaryTable } from "../tools/summary.ts";
 import type { Tool } from "../tools/table.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
-import type { Format } from "./formats.ts";
 import { runMtrScreen } from "./mtr-screen.ts";
 import { createScreen, type Screen } from "./screen.ts";
 
@@ -20,8 +20,8 @@ export interface Output {
   readonly json: boolean;
   /** With `json`, one event a line (NDJSON). */
   readonly stream: boolean;
-  /** The format of another program instead of lines. */
-  readonly format?: Format | undefined;
+  /** Makes what mtr prints, instead of lines. */
+  readonly format?: ((result: MtrResult) => string) | undefined;
   /** The whole terminal, until the user ends it. */
   readonly isFullScreen: boolean;
 }
@@ -79,6 +79,7 @@ export async function runTool(
     if (event === "summary") several = { locations: [], ...several, details: data as Summary };
     if (event === "location") several?.locations.push(data as Outcome);
     if (several) return;
+    if (event === "waiting") return screen.complain(WAITS[(data as { for: string }).for] ?? "");
     // Rounds of a day would fill the memory.
     const { merge } = reporterOf(name);
     if (merge) events.splice(0, 1, merge(events[0], data));
@@ -100,7 +101,7 @@ export async function runTool(
       screen.complain(ONE_LOCATION);
       return STATUS.wrongUsage;
     }
-    if (format) screen.writeJson(format(document));
+    if (format) screen.writeJson(format(document as unknown as MtrResult));
     return statusOf(view.end(document));
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;

@@ -3,16 +3,9 @@ import { listText, plural } from "../util/text.ts";
 import { formatListenAddress, isLoopback, type ListenAddress } from "./listen-address.ts";
 import type { Config } from "./settings.ts";
 
-/** A setting that lets others do more, or less, than most operators mean. */
-export interface Risk {
-  readonly variable: string;
-  /** A clause. */
-  readonly text: string;
-  readonly advice: string;
-}
-
 /**
- * One sentence about the rights of everyone by the settings, and the settings that are risks.
+ * One sentence about the rights of everyone by the settings, and the settings that let others do more, or less, than
+ * most operators mean: each with a clause and advice.
  *
  * @param keys how many API keys are valid, if that is known; null for an agent, which serves no HTTP API
  */
@@ -44,13 +37,13 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
     ...asked,
   ];
   const allowed = targets.mode === "any" ? [] : targets.allow;
-  const lists = [
+  const lists: readonly (readonly [string, readonly Prefix[], string])[] = [
     ["SIXSCOPE_KEYLESS_FROM", keylessFrom, "everyone may probe without a key"],
     ["SIXSCOPE_PLAIN_HTTP_FROM", plainHttpFrom, "others can read API keys on their way"],
     ["SIXSCOPE_TRUSTED_PROXIES", trustedProxies.prefixes, "everyone can pass for any client"],
     ["SIXSCOPE_TARGETS_ALLOW", allowed, "any target is allowed"],
-  ] as const;
-  const risks: Risk[] = lists.flatMap(([variable, list, consequence]) =>
+  ];
+  const risks = lists.flatMap(([variable, list, consequence]) =>
     of(list.filter(isWide), (wide) => {
       const text = `${wide} is not a network but the Internet, so ${consequence}`;
       return { variable, text, advice: "name only your own networks" };

@@ -1,13 +1,13 @@
 import { reverseName } from "../addr/format.ts";
 import type { IpAddress } from "../addr/ip.ts";
 import { tryParseIpv6 } from "../addr/ipv6.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
 import { systemClock } from "../util/clock.ts";
 import { inquire } from "./inquiry.ts";
 import { createQuestion, type QuestionFlags } from "./message/message.ts";
 import { withoutFinalDot } from "./message/name.ts";
 import type { RecordType } from "./message/record.ts";
 import type { DnsOutcome } from "./outcome.ts";
-import { createSemaphore } from "./semaphore.ts";
 import { type DnsServer, formatDnsServer } from "./server.ts";
 import type { ExchangeContext } from "./transport/exchange.ts";
 import { systemSockets } from "./transport/sockets.ts";
@@ -69,11 +69,11 @@ export function createDnsClient({
     answeredMs: Number.NEGATIVE_INFINITY,
     failedMs: Number.NEGATIVE_INFINITY,
   }));
-  const permits = createSemaphore(maxQuestions);
+  const slots = new FairSlots(maxQuestions);
   return {
     async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, client, ...flags } = {}) {
       const question = createQuestion(name, type, flags);
-      return inquire(context, remembered, question, { timeoutMs, permits, signal, client });
+      return inquire(context, remembered, question, { timeoutMs, slots, signal, client });
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { FairSlots, Leave } from "../gate/fair-slots.ts";
 import type { Clock } from "../util/clock.ts";
 import type { Question } from "./message/message.ts";
 import {
@@ -9,7 +10,6 @@ import {
   type Resolution,
   resolutionOf,
 } from "./outcome.ts";
-import type { Semaphore } from "./semaphore.ts";
 import type { DnsServer } from "./server.ts";
 import {
   type Exchange,
@@ -48,7 +48,7 @@ interface RunningAttempt {
 interface Terms {
   readonly timeoutMs: number;
   /** A question holds one for all its attempts, so that questions cannot wait for each other. */
-  readonly permits: Semaphore;
+  readonly slots: FairSlots;
   /** Ends the question with the outcome `aborted`. */
   readonly signal: AbortSignal | undefined;
   readonly client: string | undefined;
@@ -64,7 +64,7 @@ export function inquire(
   context: ExchangeContext,
   servers: readonly RememberedServer[],
   question: Question,
-  { timeoutMs, permits, signal, client }: Terms,
+  { timeoutMs, slots, signal, client }: Terms,
 ): Promise<DnsOutcome> {
   const { promise, resolve, reject } = Promise.withResolvers<DnsOutcome>();
   const { clock } = context;
@@ -75,7 +75,8 @@ export function inquire(
   const moments = [...startsMs(servers.length, timeoutMs).slice(1), timeoutMs];
   /** First the servers that were not asked yet, then those that have not answered yet. */
   let queue: RememberedServer[] = [];
-  let isOver = false;
+  const over = new AbortController();
+  let leave: Leave | null = null;
   let cancelTimer = () => {};
 
   const elapsedMs = () => clock.nowMs() - askedMs;
@@ -84,7 +85,10 @@ export function inquire(
     cancelTimer = clock.after(Math.max(0, ms - elapsedMs()), action);
   };
 
-  function start(): void {
+  async function start(): Promise<void> {
+    leave = await slots.wait(client ?? "", over.signal);
+    // The question can end at the moment at which it gets its slot.
+    if (over.signal.aborted) return leave?.();
     cancelTimer();
     const hasFailed = ({ answeredMs, failedMs }: RememberedServer) =>
       failedMs > answeredMs && clock.nowMs() - failedMs < FAILURE_MS;
@@ -92,7 +96,7 @@ export function inquire(
     beginNext();
   }
 
-  /** Begins an attempt. A question that waited for its permit does not also wait for a silent server. */
+  /** Begins an attempt. A question that waited for its slot does not also wait for a silent server. */
   function beginNext(): void {
     begin();
     const [next = 0] = moments.splice(0, 1);
@@ -119,14 +123,14 @@ export function inquire(
     exchange.result.then(
       (result) => receive(attempt, result),
       (error) => {
-        if (!isOver) stop();
+        if (!over.signal.aborted) stop();
         reject(error);
       },
     );
   }
 
   function receive(attempt: RunningAttempt, result: ServerResult): void {
-    if (isOver) return;
+    if (over.signal.aborted) return;
     const { server, startMs } = attempt;
     if (result.kind !== "unreachable") server.answeredMs = clock.nowMs();
     else if (!isShortage(result.code)) noteFailure(server, startMs);
@@ -154,22 +158,21 @@ export function inquire(
 
   /** Ends all attempts and returns true if some have not got a response. */
   function stop(): boolean {
-    isOver = true;
+    over.abort();
     cancelTimer();
     signal?.removeEventListener("abort", abort);
     const silent = attempts.filter(({ result }) => result === null);
     for (const { exchange } of silent) exchange.stop();
-    leave();
+    leave?.();
     return silent.length > 0;
   }
 
-  let leave = () => {};
   if (signal?.aborted) {
     abort();
   } else {
     signal?.addEventListener("abort", abort);
-    leave = permits.acquire(start, client);
-    if (attempts.length === 0) waitUntil(timeoutMs, () => end(null));
+    waitUntil(timeoutMs, () => end(null));
+    start().catch(reject);
   }
   return promise;
 }

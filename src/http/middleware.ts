@@ -4,7 +4,7 @@ import { ApiError } from "../api/errors.ts";
 import { STRICT_TRANSPORT_SECURITY } from "../api/headers.ts";
 import type { Config } from "../config/settings.ts";
 import type { Keyring } from "../keys/keyring.ts";
-import { RateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
+import { createRateLimiter, type RateLimitState, WINDOW_SECONDS } from "../limits/token-bucket.ts";
 import type { Log } from "../util/log.ts";
 import type { Shared } from "../valkey/shared.ts";
 import { type Connection, identifyCaller } from "./client-address.ts";
@@ -64,8 +64,8 @@ export interface MiddlewareDependencies {
  */
 export function createMiddleware({ config, keyring, log, shared }: MiddlewareDependencies) {
   const { rate } = config;
-  const rateLimiter = shared?.rateLimiter ?? new RateLimiter(rate);
-  const pageLimiter = new RateLimiter(PAGE_RATE);
+  const rateLimiter = shared?.rateLimiter ?? createRateLimiter(rate);
+  const pageLimiter = createRateLimiter(PAGE_RATE);
   let hasWarned = false;
 
   return (path: Route, context: Context<Env>) => {

@@ -26,8 +26,7 @@ export function respond(
 ): Response {
   const response = new Response(body, { status, headers: CONSTANT });
   const all = response.headers;
-  for (const name in headers) all.set(name, headers[name] as string);
-  for (const name in extra) all.set(name, extra[name] as string);
+  for (const [name, value] of Object.entries({ ...headers, ...extra })) all.set(name, value);
   // Hono drops the body, by which Bun would know the length.
   if (request.method === "HEAD" && (typeof body === "string" || body instanceof Uint8Array)) {
     all.set("Content-Length", String(Buffer.byteLength(body)));

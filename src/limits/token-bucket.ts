@@ -1,4 +1,5 @@
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
+import type { Config } from "../config/settings.ts";
 
 /** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
 export const WINDOW_SECONDS = 60;
@@ -23,20 +24,13 @@ export type RateLimitSubject =
     };
 
 /** Requests per window for an address, and for an IPv6 /64; a limit of 0 for the /64 means none. */
-export interface Rates {
-  readonly anonymous: number;
-  readonly prefix: number;
-}
+type Rates = Pick<Config["rate"], "anonymous" | "prefix">;
 
-/** A limit of a client: requests per window, and the name of the bucket that counts them. */
-interface Quota {
-  readonly name: string;
-  readonly limit: number;
-}
-
-/** The tokens that a client has used in its window. */
+/** The tokens that a client has used of a limit in its window. */
 export interface Bucket {
   readonly name: string;
+  /** Requests per window; that of a key can change meanwhile. */
+  limit: number;
   /** Tokens that this instance granted, without those that Valkey has counted. */
   granted: number;
   /** Tokens that Valkey had counted at its last answer; 0 for an instance that is alone. */
@@ -45,27 +39,11 @@ export interface Bucket {
   endSeconds: number;
 }
 
-/** A bucket, and the limit of the client that uses it. */
-export interface LimitedBucket {
-  readonly limit: number;
-  readonly bucket: Bucket;
-}
-
 /** A client's bucket after a request. */
-export interface RateLimitState {
-  readonly allowed: boolean;
-  /** Requests per window. */
-  readonly limit: number;
-  /** Tokens left. */
-  readonly remaining: number;
-  /** The Unix second in which the window ends and the bucket is full again. */
-  readonly resetSeconds: number;
-  /** Seconds until then, at least 1. */
-  readonly retryAfterSeconds: number;
-}
+export type RateLimitState = ReturnType<ReturnType<typeof createRateLimiter>["take"]>;
 
 /** The limits that a request of the client counts towards: that of its key, or those of its address and /64. */
-function quotasOf(subject: RateLimitSubject, rates: Rates): readonly Quota[] {
+function quotasOf(subject: RateLimitSubject, rates: Rates): Pick<Bucket, "name" | "limit">[] {
   if (subject.kind === "key") {
     return [{ name: `${KEY}${subject.sha256.slice(0, 32)}`, limit: subject.limit }];
   }
@@ -85,92 +63,77 @@ function quotasOf(subject: RateLimitSubject, rates: Rates): readonly Quota[] {
  * A bucket is never removed during its window. While there is no room for single clients, each new one has a bucket
  * that chance makes it share with others. So a flood of addresses does not grow the table or avoid the limit, and it
  * takes a few tokens from everybody and all from nobody.
+ *
+ * @param nowMs Unix time in milliseconds
  */
-export class RateLimiter {
-  readonly #rates: Rates;
-  readonly #nowMs: () => number;
-  readonly #size: number;
+export function createRateLimiter(rates: Rates, nowMs = Date.now, size = MAX_BUCKETS) {
   /** In the order in which they were stored, which is about that in which their windows end. */
-  readonly #buckets = new Map<string, Bucket>();
+  const stored = new Map<string, Bucket>();
   /** Nobody else knows who shares a bucket with whom. */
-  readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0];
-
-  /** @param nowMs Unix time in milliseconds */
-  constructor(rates: Rates, nowMs = Date.now, size = MAX_BUCKETS) {
-    this.#rates = rates;
-    this.#nowMs = nowMs;
-    this.#size = size;
-  }
-
-  /**
-   * Takes tokens from every bucket of the client, or none if one of them has fewer. Taking 0 starts no window.
-   *
-   * @param instances among how many the tokens that Valkey has not counted are divided
-   */
-  take(subject: RateLimitSubject, price: number, instances = 1): RateLimitState {
-    const limited = this.find(subject);
-    const allowed = limited.every((each) => tokensLeft(each, instances) >= Math.max(1, price));
-    for (const { bucket } of allowed && price > 0 ? limited : []) {
-      this.store(bucket);
-      bucket.granted += price;
-    }
-    return this.stateOf(limited, allowed, instances);
-  }
-
-  /** The buckets that the client's requests are charged to; those whose window has not begun are not stored yet. */
-  find(subject: RateLimitSubject): readonly LimitedBucket[] {
-    const nowSeconds = this.#nowSeconds();
-    for (const bucket of this.#buckets.values()) {
-      if (isActive(bucket, nowSeconds)) break;
-      this.#buckets.delete(bucket.name);
-    }
-    return quotasOf(subject, this.#rates).map(({ name: own, limit }) => {
-      const name = this.#ownOrShared(own);
-      const stored = this.#buckets.get(name);
-      const fresh = { name, granted: 0, counted: 0, endSeconds: nowSeconds + WINDOW_SECONDS };
-      return { limit, bucket: stored && isActive(stored, nowSeconds) ? stored : fresh };
-    });
-  }
-
-  /** Stores a bucket, so that it is found until its window ends. */
-  store(bucket: Bucket): void {
-    if (this.#buckets.get(bucket.name) === bucket) return;
-    // At the end of the order.
-    this.#buckets.delete(bucket.name);
-    this.#buckets.set(bucket.name, bucket);
-  }
-
-  /** The state that the response's headers show: the bucket that is empty first; of two alike, the one that stays empty longer. */
-  stateOf(limited: readonly LimitedBucket[], allowed: boolean, instances = 1): RateLimitState {
-    const nowSeconds = this.#nowSeconds();
-    const states = limited.map((each) => ({
-      limit: each.limit,
-      left: tokensLeft(each, instances),
-      endSeconds: each.bucket.endSeconds,
-    }));
-    const [first] = states.sort((a, b) => a.left - b.left || b.endSeconds - a.endSeconds);
-    const { limit = 0, left = 0, endSeconds = nowSeconds } = first ?? {};
-    return {
-      allowed,
-      limit,
-      // The limit of a key can be lowered during its window.
-      remaining: Math.max(0, left),
-      resetSeconds: endSeconds,
-      retryAfterSeconds: Math.max(1, endSeconds - nowSeconds),
-    };
-  }
-
-  #nowSeconds(): number {
-    return Math.floor(this.#nowMs() / 1000);
-  }
-
-  #ownOrShared(name: string): string {
-    const half = Math.ceil(this.#size / 2);
-    const isOwn = name.startsWith(KEY) || this.#buckets.size < half || this.#buckets.has(name);
-    if (isOwn) return name;
+  const [seed] = crypto.getRandomValues(new Uint32Array(1));
+  const half = Math.ceil(size / 2);
+  const nowSeconds = () => Math.floor(nowMs() / 1000);
+  const ownOrShared = (name: string) => {
+    if (name.startsWith(KEY) || stored.size < half || stored.has(name)) return name;
     const [kind] = name.split(":");
-    return `${kind}:shared:${Bun.hash.xxHash32(name, this.#seed) % (half / 2)}`;
-  }
+    return `${kind}:shared:${Bun.hash.xxHash32(name, seed) % (half / 2)}`;
+  };
+  const limiter = {
+    /**
+     * Takes tokens from every bucket of the client, or none if one of them has fewer. Taking 0 starts no window.
+     *
+     * @param instances among how many the tokens that Valkey has not counted are divided
+     */
+    take(subject: RateLimitSubject, price: number, instances = 1) {
+      const buckets = limiter.find(subject);
+      const allowed = buckets.every((each) => tokensLeft(each, instances) >= Math.max(1, price));
+      for (const bucket of allowed && price > 0 ? buckets : []) {
+        limiter.store(bucket);
+        bucket.granted += price;
+      }
+      return limiter.stateOf(buckets, allowed, instances);
+    },
+    /** The buckets that the client's requests are charged to; those whose window has not begun are not stored yet. */
+    find(subject: RateLimitSubject): readonly Bucket[] {
+      const now = nowSeconds();
+      for (const bucket of stored.values()) {
+        if (isActive(bucket, now)) break;
+        stored.delete(bucket.name);
+      }
+      return quotasOf(subject, rates).map(({ name: own, limit }) => {
+        const name = ownOrShared(own);
+        const bucket = stored.get(name);
+        if (bucket && isActive(bucket, now)) return Object.assign(bucket, { limit });
+        return { name, limit, granted: 0, counted: 0, endSeconds: now + WINDOW_SECONDS };
+      });
+    },
+    /** Stores a bucket, so that it is found until its window ends. */
+    store(bucket: Bucket): void {
+      if (stored.get(bucket.name) === bucket) return;
+      // At the end of the order.
+      stored.delete(bucket.name);
+      stored.set(bucket.name, bucket);
+    },
+    /** The state that the response's headers show: the bucket that is empty first; of two alike, the one that stays empty longer. */
+    stateOf(buckets: readonly Bucket[], allowed: boolean, instances = 1) {
+      const left = (bucket: Bucket) => tokensLeft(bucket, instances);
+      const [first] = buckets.toSorted(
+        (a, b) => left(a) - left(b) || b.endSeconds - a.endSeconds,
+      ) as [Bucket];
+      return {
+        allowed,
+        /** Requests per window. */
+        limit: first.limit,
+        /** Tokens left; the limit of a key can be lowered during its window. */
+        remaining: Math.max(0, left(first)),
+        /** The Unix second in which the window ends and the bucket is full again. */
+        resetSeconds: first.endSeconds,
+        /** Seconds until then, at least 1. */
+        retryAfterSeconds: Math.max(1, first.endSeconds - nowSeconds()),
+      };
+    },
+  };
+  return limiter;
 }
 
 /** A clock that was set back ends the window instead of extending it. */
@@ -179,8 +142,7 @@ function isActive({ endSeconds }: Bucket, nowSeconds: number): boolean {
 }
 
 /** The tokens that one of so many instances may still grant; of a whole limit at least one. */
-export function tokensLeft({ limit, bucket }: LimitedBucket, instances: number): number {
-  const { counted, granted } = bucket;
+export function tokensLeft({ limit, counted, granted }: Bucket, instances: number): number {
   const share = Math.floor((limit - counted) / instances);
   return Math.max(share, counted === 0 ? 1 : 0) - granted;
 }

@@ -2,14 +2,14 @@ import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Call, FROM, type MayTell } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
-import { ProbeSlots } from "../limits/probe-slots.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
 import type { Endpoint, Services } from "../tools/services.ts";
 import { traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
+import { clientOfService } from "../util/shares.ts";
 import { VERSION } from "../util/version.ts";
 import {
   ALIVE_MS,
-  INBOXES,
   MAX_QUESTION_BYTES,
   MESSAGE_VERSION,
   onMessage,
@@ -18,6 +18,7 @@ import {
   type Reply,
   readMessage,
   SUBJECTS,
+  serviceIn,
 } from "./protocol.ts";
 
 /** Questions that are worked on at once: far more than the probe slots of most agents. */
@@ -32,9 +33,9 @@ export function createAgent(
 ) {
   const askable = endpoints.filter(({ parameters }) => FROM in parameters);
   const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
-  /** Room is kept for other clients than those that ask most. */
-  const places = new ProbeSlots(MAX_QUESTIONS, true);
-  /** Ends the runs under way and tells the one who asked why, by the token of each. */
+  /** Room is kept for other services and clients than those that ask most. */
+  const places = new FairSlots(MAX_QUESTIONS);
+  /** Ends the runs under way and tells the one who asked why, by the service and the token of each. */
   const runs = new Map<string, (reason: string) => void>();
   let questions: Subscription | undefined;
   let onIdle = () => {};
@@ -52,23 +53,8 @@ export function createAgent(
     return unknown === undefined ? null : `does not know the parameter ${unknown}`;
   };
 
-  const run = async (
-    question: ReadQuestion,
-    signal: AbortSignal,
-    send: (reply: Reply, mayTell?: MayTell) => void,
-    onAddress: Call["onAddress"],
-  ): Promise<Reply> => {
+  const run = async (question: ReadQuestion, call: Call): Promise<Reply> => {
     const endpoint = byId.get(question.endpoint) as Endpoint;
-    const onEvent: Call["onEvent"] = (event, data, mayTell) =>
-      send({ event, data: { ...data } }, mayTell);
-    const call: Call = {
-      signal,
-      address: null,
-      onAddress,
-      client: `nats ${question.owner}`,
-      allowSeconds: () => {},
-      onEvent: question.events ? onEvent : undefined,
-    };
     // Whoever asks cannot do more here than at home, nor more than this place allows.
     const targets = { ...services.config.targets, and: question.targets };
     const bounded = { ...services, config: { ...services.config, targets } };
@@ -78,15 +64,17 @@ export function createAgent(
     } catch (error) {
       const requestId = crypto.randomUUID();
       const isExpected = error instanceof ApiError;
-      if (!isExpected && !signal.aborted) log.error(traceOf(error), { requestId });
+      if (!isExpected && !call.signal.aborted) log.error(traceOf(error), { requestId });
       const { body } = isExpected ? error : new ApiError("INTERNAL_ERROR", { requestId });
       return { error: { ...body.error, details: { ...body.error.details } } };
     }
   };
 
   const answer = async (connection: NatsConnection, message: Msg) => {
-    const { reply: inbox, data } = message;
-    if (!inbox?.startsWith(INBOXES)) return;
+    const { subject, reply: inbox, data } = message;
+    const service = serviceIn(subject);
+    // An agent's rights must not serve another end than to answer the service that asks.
+    if (service === "" || !inbox?.startsWith(SUBJECTS.inbox(service, ""))) return;
     const controller = new AbortController();
     const { signal } = controller;
     const send = (reply: Reply, mayTell: MayTell = () => true) => {
@@ -108,19 +96,25 @@ export function createAgent(
     if (question === undefined || unknown !== null)
       return send({ refused: `sixscope ${VERSION} at ${location} ${unknown}` });
     // A token ends one run, so a second question with the same one is not answered.
-    if (runs.has(question.token)) return;
-    const release = places.tryTake(question.owner);
+    const key = `${service} ${question.token}`;
+    if (runs.has(key)) return;
+    const client = clientOfService(`nats ${service}`, question.owner);
+    const release = places.tryTake(client);
     if (release === null) return send({ refused: `${location} works on enough of your questions` });
-    runs.set(question.token, end);
+    runs.set(key, end);
     send({ alive: true });
     const beat = setInterval(() => send({ alive: true }), ALIVE_MS);
     const startMs = performance.now();
     let ip: string | undefined;
-    const reply = await run(question, signal, send, (address) => {
+    const onAddress = (address: string) => {
       ip = address;
-    });
+    };
+    const onEvent: Call["onEvent"] = (event, data, mayTell) =>
+      send({ event, data: { ...data } }, mayTell);
+    const call = { signal, address: null, client, allowSeconds: () => {}, onAddress };
+    const reply = await run(question, question.events ? { ...call, onEvent } : call);
     clearInterval(beat);
-    runs.delete(question.token);
+    runs.delete(key);
     release();
     if (runs.size === 0) onIdle();
     send(reply);
@@ -129,6 +123,7 @@ export function createAgent(
       outcome: signal.aborted ? "aborted" : "error" in reply ? reply.error.code : "result",
       ms: Math.round(performance.now() - startMs),
       client: question.owner,
+      service,
       requestId: question.id,
       ...(services.config.logTargets && { target: question.parameters["target"], ip }),
     });
@@ -140,13 +135,15 @@ export function createAgent(
     /** Answers the questions that come over a connection, until it closes or `stop` is called. */
     serve(connection: NatsConnection): void {
       // Each question reaches one of the agents that share a location.
-      questions = connection.subscribe(SUBJECTS.ask(location), {
+      questions = connection.subscribe(SUBJECTS.ask(location, "*"), {
         queue: "agents",
         callback: onMessage((message) => void answer(connection, message)),
       });
-      connection.subscribe(SUBJECTS.cancel(location), {
+      connection.subscribe(SUBJECTS.cancel(location, "*"), {
         callback: onMessage((message) =>
-          runs.get(message.string())?.("it was told to end the run"),
+          runs.get(`${serviceIn(message.subject)} ${message.string()}`)?.(
+            "it was told to end the run",
+          ),
         ),
       });
       // The answers cannot be sent any more.

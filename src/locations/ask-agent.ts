@@ -17,7 +17,7 @@ export const MAX_SECONDS = 300;
 /** The beats of `ALIVE_MS` after which a silent agent is lost: it is told in less than 3 s. */
 const SILENT_BEATS = 5;
 
-/** The service that asks, its target policy, and the client whose share of the agent's probe slots it uses. */
+/** The service that asks, its target policy, and the client whose part of its share it uses. */
 type Asker = Connected & Pick<SentQuestion, "owner" | "targets">;
 
 /**
@@ -71,11 +71,11 @@ export async function askAgent(
   signal.addEventListener("abort", leave);
   if (signal.aborted) leave();
   try {
-    connection.publish(SUBJECTS.ask(location), text, { reply: inbox });
+    connection.publish(SUBJECTS.ask(location, service), text, { reply: inbox });
     return await promise;
   } catch (error) {
     // The agent may still be at work.
-    if (!connection.isClosed()) connection.publish(SUBJECTS.cancel(location), token);
+    if (!connection.isClosed()) connection.publish(SUBJECTS.cancel(location, service), token);
     throw error;
   } finally {
     clearInterval(watch);

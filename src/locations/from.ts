@@ -9,7 +9,7 @@ import {
 } from "../api/parameters.ts";
 import { amount, locationName, named, once, text, whole } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
-import type { Endpoint, Services } from "../tools/services.ts";
+import type { Endpoint } from "../tools/services.ts";
 import { type Summary, summaryRow } from "../tools/summary.ts";
 import { mapValues } from "../util/objects.ts";
 import { MAX_SECONDS } from "./ask-agent.ts";
@@ -81,19 +81,30 @@ export function withFrom(here: Endpoint): Endpoint {
     async handle({ [FROM]: from, [LIMIT]: limit, ...values }, call, services) {
       if (from === undefined) return here.handle(values, call, services);
       const text = from as string;
-      const measure = (location: string, locatedCall: Call) =>
-        measureAt(location, here, values, locatedCall, services);
-      const { isConnected } = services.locations ?? {};
+      const { locations } = services;
+      const question = { endpoint: here, parameters: textsOf(here, values) };
+      const measure = async (location: string, call: Call): Promise<object> => {
+        const { onEvent } = call;
+        const tell: Call["onEvent"] =
+          onEvent && ((name, data, mayTell) => onEvent(name, { ...data, location }, mayTell));
+        const locatedCall = { ...call, onEvent: tell };
+        if (!locations) throw new ApiError("LOCATION_NOT_FOUND", { location });
+        const result = (await (location === locations.own
+          ? here.handle(values, locatedCall, services)
+          : locations.ask(location, question, locatedCall))) as { readonly details?: object };
+        return { ...result, details: { ...result.details, location } };
+      };
+      const { isConnected } = locations ?? {};
       if (text === ALL_LOCATIONS && isConnected === false) throw unavailable(text, NOT_CONNECTED);
-      const meant = meantBy(text, services.locations?.byWord());
+      const meant = meantBy(text, locations?.byWord());
       if (meant.every(({ length }) => length === 0))
         throw new ApiError("LOCATION_NOT_FOUND", { location: text });
       if (meant.length === 1 && meant[0]?.join() === text) return measure(text, call);
       const names = chooseLocations(meant, limit as number);
       const summary = names.map((name) => summaryRow(name));
       const details = { summary, matching: new Set(meant.flat()).size };
-      const locations = await measureAtSeveral(names, measure, call, details);
-      return { target: values[subject], details, locations };
+      const results = await measureAtSeveral(names, measure, call, details);
+      return { target: values[subject], details, locations: results };
     },
   };
 }
@@ -122,26 +133,6 @@ export function chooseLocations(
 function shuffle(names: readonly string[], random: () => number): readonly string[] {
   const drawn = names.map((name) => ({ name, at: random() }));
   return drawn.sort((one, other) => one.at - other.at).map(({ name }) => name);
-}
-
-async function measureAt(
-  location: string,
-  here: Endpoint,
-  values: ValuesOf<Parameters>,
-  call: Call,
-  services: Services,
-): Promise<object> {
-  const { onEvent } = call;
-  const tell: Call["onEvent"] =
-    onEvent && ((name, data, mayTell) => onEvent(name, { ...data, location }, mayTell));
-  const locatedCall = { ...call, onEvent: tell };
-  const { locations } = services;
-  if (!locations) throw new ApiError("LOCATION_NOT_FOUND", { location });
-  const question = { endpoint: here, parameters: textsOf(here, values) };
-  const result = (await (location === locations.own
-    ? here.handle(values, locatedCall, services)
-    : locations.ask(location, question, locatedCall))) as { readonly details?: object };
-  return { ...result, details: { ...result.details, location } };
 }
 
 /** Measures at all locations at once, with events for the result of each and for the comparison. */

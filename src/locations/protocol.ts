@@ -8,25 +8,34 @@ import { LOCATION_FORM, MAX_TAGS } from "../config/settings.ts";
 import { attempt } from "../util/errors.ts";
 
 /** The version of questions; an agent refuses a question of another version by name. */
-export const MESSAGE_VERSION = 3;
+export const MESSAGE_VERSION = 4;
 
 /** Bytes of a question: names and addresses are short, but the service's target policy can have a thousand prefixes. */
 export const MAX_QUESTION_BYTES = 65_536;
 
-/** Where an agent may answer: whoever asks chooses the subject, and an agent's rights must not serve another end. */
-export const INBOXES = "_INBOX.";
+/** The names of services in subjects: public NKeys, or names at random. */
+const SERVICE_FORM = /^[\w-]{1,64}$/;
 
-/** The subjects; docs/operations.md shows who may use which. */
+/**
+ * The subjects; docs/operations.md shows who may use which. Those of questions end with the name of the service that
+ * asks: a message says nothing of its sender, but the server lets each user publish under its own name only.
+ */
 export const SUBJECTS = {
-  ask: (location: string) => `sixscope.ask.${location}`,
+  ask: (location: string, service: string) => `sixscope.ask.${location}.${service}`,
   /** Its data are the token of the question that ends. */
-  cancel: (location: string) => `sixscope.cancel.${location}`,
+  cancel: (location: string, service: string) => `sixscope.cancel.${location}.${service}`,
   /** Where an agent announces itself, by its location and its own name. */
   here: (location: string, agent: string) => `sixscope.here.${location}.${agent}`,
   /** Where the answers to one question of a service go; no other service may read below its name. */
   inbox: (service: string, question: string = crypto.randomUUID()) =>
-    `${INBOXES}${service}.${question}`,
+    `_INBOX.${service}.${question}`,
 } as const;
+
+/** The service that a subject of `ask` or `cancel` names; empty if that is no name. */
+export function serviceIn(subject: string): string {
+  const service = subject.split(".").at(-1) ?? "";
+  return SERVICE_FORM.test(service) ? service : "";
+}
 
 /** The names of agents within their locations. */
 export const AGENT_FORM = /^[0-9a-f]{8}$/;
@@ -39,8 +48,8 @@ export const questionSchema = once(() =>
     version: z.literal(MESSAGE_VERSION),
     endpoint: z.string(),
     parameters: z.record(z.string(), z.string()),
-    /** The client whose share of the probe slots it uses: a name that only the instance understands. */
-    owner: z.string().max(64),
+    /** The client whose part of the service's share it uses: a name that only the service understands. */
+    owner: z.string().regex(/^[0-9a-f]{16}$/),
     /** The secret of those who may end the run. */
     token: z.uuid(),
     /** The target policy of the service, which must allow the target too. */

@@ -5,7 +5,9 @@ import { tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { ApiError, ERRORS, type ErrorCode, type ErrorDetails } from "../api/errors.ts";
 import { mismatchOf } from "../api/foreign.ts";
 import { readParameters, sentTexts } from "../api/parameters.ts";
-import { RESOLVER_NAMES } from "../config/settings.ts";
+import { parseHostname } from "../dns/hostname.ts";
+import { canonicalName } from "../dns/message/name.ts";
+import type { RecordType } from "../dns/message/record.ts";
 import type { Question } from "../tools/services.ts";
 import { printable } from "../util/text.ts";
 import { type Reply, readMessage, replySchema } from "./protocol.ts";
@@ -20,12 +22,15 @@ const MAX_ALL_BYTES = 8 * 2 ** 20;
 const MAX_REPLIES = 1000;
 
 /** Keys in an answer of a number, or a list as long, that is at most a parameter of the question. */
-const BOUNDED: ReadonlyMap<string, string> = new Map([
-  ...["seq", "transmitted", "results", "lost"].map((key) => [key, "count"] as const),
-  ...["hop", "hops"].map((key) => [key, "maxHops"] as const),
-  ...["round", "rounds"].map((key) => [key, "rounds"] as const),
-  ["paths", "paths"],
-]);
+const BOUNDED = {
+  count: ["seq", "transmitted", "received", "results", "lost", "late"],
+  maxHops: ["hop", "hops"],
+  rounds: [
+    ...["round", "rounds", "sent", "received", "late"],
+    ...["errors", "unknown", "others", "otherRounds"],
+  ],
+  paths: ["paths"],
+};
 
 /** The replies that do not refuse or fail. */
 type Progress = Exclude<Reply, { readonly error: object } | { readonly refused: string }>;
@@ -49,6 +54,11 @@ export function replyReader(location: string, { endpoint, parameters }: Question
   const events = new Map(Object.entries(endpoint.events?.() ?? {}));
   const values = readParameters(endpoint.parameters, sentTexts(parameters));
   const asked = new Set(Object.values(parameters));
+  const most = new Map<string, number>();
+  for (const [parameter, keys] of Object.entries(BOUNDED)) {
+    const value = values[parameter];
+    if (typeof value === "number") for (const key of keys) most.set(key, value);
+  }
   let [bytes, replies] = [0, 0];
   /** The key of a number or a list that is beyond its parameter. */
   let beyond: string | undefined;
@@ -56,17 +66,16 @@ export function replyReader(location: string, { endpoint, parameters }: Question
   const revive = (key: string, value: unknown) => {
     if (typeof value === "string") return asked.has(value) ? value : printable(value);
     const extent = Array.isArray(value) ? value.length : value;
-    const most = values[BOUNDED.get(key) ?? ""];
-    if (typeof extent === "number" && typeof most === "number" && extent > most) beyond = key;
+    if (typeof extent === "number" && extent > (most.get(key) ?? Infinity)) beyond = key;
     return value;
   };
-  /** @param about for a result or the details of an error, which say what they are about */
-  const check = (schema: z.ZodType, value: object, about: Fields = {}) => {
+  /** @param about the part of it that says what it is about */
+  const check = (schema: z.ZodType, value: object, about: Fields) => {
     const where = mismatchOf(schema, value);
     if (where !== undefined) {
       throw unavailable(location, `its answer is not as this version describes it at ${where}`);
     }
-    const key = beyond ?? differenceIn(about, values);
+    const key = beyond ?? differenceIn(about, values, parameters);
     if (key === undefined) return;
     throw unavailable(location, `its answer is not about what was asked: ${key} differs`);
   };
@@ -100,29 +109,65 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     if (reply === undefined) throw unavailable(location, "its reply is too large or not valid");
     if ("refused" in reply) throw unavailable(location, reply.refused);
     if ("error" in reply) throw errorOf(reply.error);
-    if ("event" in reply) check(events.get(reply.event) ?? z.never(), reply.data);
+    if ("event" in reply) {
+      // Its other fields are about a hop, a path or a step.
+      const { question, resolver } = reply.data as Fields;
+      check(events.get(reply.event) ?? z.never(), reply.data, { question, resolver });
+    }
     if ("result" in reply) check(endpoint.response(), reply.result, reply.result);
     return reply;
   };
 }
 
-/** A document, and the parts of it that say what it is about. */
+/** A result, the details of an error, or the data of an event, and the parts of it that say what they are about. */
 interface Fields {
   readonly [key: string]: unknown;
-  readonly details?: Fields;
-  readonly question?: Fields;
+  readonly results?: readonly unknown[];
+  readonly details?: Fields & { readonly lost?: readonly unknown[] };
+  readonly question?: Fields | undefined;
 }
 
-/** The key of a text in a result, or in the details of an error, that is not what was asked. */
-function differenceIn(document: Fields, values: Readonly<Record<string, unknown>>) {
-  const { resolver, target, hostname = target } = values;
+/**
+ * The key of a text or a number that has the name of a parameter, or of what follows from one, and is not what was
+ * asked.
+ */
+function differenceIn(
+  document: Fields,
+  values: Readonly<Record<string, unknown>>,
+  parameters: Question["parameters"],
+) {
+  const { details = {}, results = [] } = document;
+  const { lost } = details;
+  const question = details.question ?? document.question;
+  const stated: Fields = {
+    // What an answer leaves out.
+    ...(document.details && { protocol: "icmp" }),
+    ...(question && { class: "IN", ...question }),
+    ...(lost && { count: results.length + lost.length }),
+    ...details,
+    ...Object(details["port"]),
+    ...document,
+  };
+  const { target, type = "AAAA", hostname = target, resolver, transport } = values;
   const address = tryParseIpv6(`${target}`) ?? tryParseZoned(`${target}`)?.address;
-  const answerer = resolver === "all" ? RESOLVER_NAMES[0] : resolver;
-  const ip = address && formatIpv6(address);
-  const expected: Fields = { ...values, hostname, address: hostname, ip, resolver: answerer };
-  const parts: Fields = { ...document.details?.question, ...document.question, ...document };
-  const texts = Object.keys(parts).filter((key) => typeof parts[key] === "string");
-  return texts.find((key) => parts[key] !== (expected[key] ?? parts[key]));
+  const asked = parseHostname(`${hostname}`, type as RecordType);
+  const expected: Fields = {
+    ...values,
+    ...{ hostname, address: hostname, ip: address && formatIpv6(address) },
+    name: values["name"] ?? (question && asked.ok ? canonicalName(asked.name) : undefined),
+    // An agent's kernel may give a run no flow label.
+    flowLabel: stated["flowLabel"] === 0 ? 0 : values["flowLabel"],
+    // A run that met its budget has fewer.
+    rounds: details["cutShort"] ? stated["rounds"] : values["rounds"],
+    value: parameters[`${stated["parameter"]}`],
+    ...{ resolver: resolver === "all" ? undefined : resolver, nsid: undefined },
+    transport: transport === "tcp" && stated["transport"] === "udp" ? transport : undefined,
+  };
+  return Object.keys(stated).find(
+    (key) =>
+      ["string", "number"].includes(typeof stated[key]) &&
+      stated[key] !== (expected[key] ?? stated[key]),
+  );
 }
 
 /** The reason for `unavailable` while there is no connection to NATS. */

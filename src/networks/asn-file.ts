@@ -5,7 +5,7 @@ import { formatPrefix, parsePrefix, prefixContains, prefixOf } from "../addr/pre
 import { readRegularBytes } from "../platform/regular-file.ts";
 import { reasonOf } from "../util/errors.ts";
 import { printable } from "../util/text.ts";
-import { NetworkFileError, type NetworkTable } from "./network.ts";
+import type { NetworkTable } from "./network.ts";
 
 /** The names of a record's fields: GeoLite and DB-IP Lite, IPinfo Lite, iptoasn; then older files of IPinfo. */
 const NUMBER_FIELDS = ["autonomous_system_number", "asn", "as_number", "AS_number"];
@@ -51,7 +51,7 @@ function bounded<T>(read: () => T): T {
 /**
  * Reads a file in the MaxMind DB format that contains autonomous systems.
  *
- * @throws NetworkFileError if it cannot be read, or is not such a file
+ * @throws Error that says which file and why, if it cannot be read, or is not such a file
  */
 export function readAsnFile(path: string): NetworkTable {
   const reader = openReader(path);
@@ -90,7 +90,7 @@ function openReader(path: string) {
     return reader;
   } catch (error) {
     const reason = `${reasonOf(error)}; it must be a complete MMDB file`;
-    throw new NetworkFileError(`cannot read the ASN file ${path}: ${reason}`, { cause: error });
+    throw new Error(`cannot read the ASN file ${path}: ${reason}`, { cause: error });
   }
 }
 

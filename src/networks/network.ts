@@ -1,8 +1,5 @@
 import type { IpAddress } from "../addr/ip.ts";
 
-/** The files that say whose network it is; the first one that knows an address wins. */
-export const NETWORK_SOURCES = ["networks-file", "asn-file"] as const;
-
 /** The network that an address belongs to. */
 export interface Network {
   /** The number of its autonomous system; null if the file does not say. */
@@ -11,7 +8,8 @@ export interface Network {
   readonly name: string | null;
   /** The block of addresses that the file has a row for, in CIDR notation. */
   readonly prefix: string;
-  readonly source: (typeof NETWORK_SOURCES)[number];
+  /** The file that says it. */
+  readonly source: "networks-file" | "asn-file";
 }
 
 /** The content of a file of networks. */
@@ -20,9 +18,4 @@ export interface NetworkTable {
   readonly summary: string;
   /** The network of an address, or null. @throws Error if the file is damaged where the address is */
   find(ip: IpAddress): Network | null;
-}
-
-/** A file of networks cannot be used; the message says which file and why. */
-export class NetworkFileError extends Error {
-  override readonly name = "NetworkFileError";
 }

@@ -2,7 +2,7 @@ import { AddressError, formatPrefix, parsePrefix, prefixOf, unmapPrefix } from "
 import { readRegularFile } from "../platform/regular-file.ts";
 import { orThrow } from "../util/errors.ts";
 import { printable, quote } from "../util/text.ts";
-import { NetworkFileError, type NetworkTable } from "./network.ts";
+import type { NetworkTable } from "./network.ts";
 
 /** The first line of many CSV files. */
 const HEADER = /^prefix,name$/i;
@@ -13,7 +13,7 @@ const QUOTED = /^"((?:[^"]|"")*)"$/;
 /**
  * Reads a CSV file of networks: `prefix,name` on each line; empty lines and those with # are comments.
  *
- * @throws NetworkFileError if it cannot be read, or a line is not valid
+ * @throws Error that says which file and why, if it cannot be read, or a line is not valid
  */
 export function readNetworksFile(path: string): NetworkTable {
   /** Names by prefix, and the lengths of the prefixes of each family. */
@@ -53,8 +53,8 @@ export function readNetworksFile(path: string): NetworkTable {
   };
 }
 
-function unusable(path: string, reason: string, cause: unknown): NetworkFileError {
-  return new NetworkFileError(`cannot use the networks file ${path}: ${reason}`, { cause });
+function unusable(path: string, reason: string, cause: unknown): Error {
+  return new Error(`cannot use the networks file ${path}: ${reason}`, { cause });
 }
 
 /** @throws AddressError */

@@ -6,17 +6,22 @@ import type { Log } from "../util/log.ts";
 import type { Network, NetworkTable } from "./network.ts";
 import { readNetworksFile } from "./networks-file.ts";
 
-/** The files of networks that the operator has named. */
-type NetworkFiles = Config["networkFiles"];
-
 /** See `openNetworks`. */
 export type Networks = NonNullable<Awaited<ReturnType<typeof openNetworks>>>;
 
-/** Opens the files that are named; null if there are none. A file that cannot be used is logged. */
-export async function openNetworks(named: NetworkFiles, log: Log) {
-  const files = (await networkReaders(named)).map((reader) => openFile(reader, log));
+/**
+ * Opens the files that the operator has named; null if there are none. The first one that knows an address wins, and
+ * one that cannot be used is logged.
+ */
+export async function openNetworks({ networksFile, asnFile }: Config["networkFiles"], log: Log) {
+  const files = networksFile === null ? [] : [openFile(networksFile, readNetworksFile, log)];
+  if (asnFile !== null) {
+    // Loaded only if it is used: the library takes time and memory.
+    const { readAsnFile } = await import("./asn-file.ts");
+    files.push(openFile(asnFile, readAsnFile, log));
+  }
   if (files.length === 0) return null;
-  const all = (action: "watch" | "close" | "reload") => () => {
+  const all = (action: "watch" | "reload") => () => {
     for (const file of files) file[action]();
   };
   return {
@@ -26,40 +31,20 @@ export async function openNetworks(named: NetworkFiles, log: Log) {
         files.reduce((sum, { reads }) => sum + reads[outcome], 0);
       return { done: count("done"), failed: count("failed") };
     },
-    /** The network of an address; null if no file has it. The first file that has it wins. */
+    /** The network of an address; null if no file has it. */
     find(ip: IpAddress): Network | null {
       const found = files.values().map((file) => file.find(ip));
       return found.find((network) => network !== null) ?? null;
     },
-    /** Starts to follow the files, until `close`. */
+    /** Starts to follow the files. */
     watch: all("watch"),
-    close: all("close"),
     /** Reads the files again; one that cannot be used is logged, and its old content stays in use. */
     reload: all("reload"),
   };
 }
 
-/** A file of networks, and how it is read. */
-interface NetworkReader {
-  readonly path: string;
-  /** @throws NetworkFileError */
-  readonly read: (path: string) => NetworkTable;
-}
-
-/** The files that are named; the first one that knows an address wins. */
-async function networkReaders({ networksFile, asnFile }: NetworkFiles) {
-  const readers: NetworkReader[] = [];
-  if (networksFile !== null) readers.push({ path: networksFile, read: readNetworksFile });
-  if (asnFile !== null) {
-    // Loaded only if it is used: the library takes time and memory.
-    const { readAsnFile } = await import("./asn-file.ts");
-    readers.push({ path: asnFile, read: readAsnFile });
-  }
-  return readers;
-}
-
 /** A file of networks, which is read again after each change. */
-function openFile({ path, read: readTable }: NetworkReader, log: Log) {
+function openFile(path: string, readTable: (path: string) => NetworkTable, log: Log) {
   let table: NetworkTable | null = null;
   const { read, ...file } = followFiles([path], log, {
     read() {

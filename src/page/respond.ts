@@ -15,8 +15,8 @@ const FILE_MAX_AGE = 31_536_000;
 /** With `bun --watch` each view shows the page as it is in the source now. */
 const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePage);
 
-/** The names of the pages, by path. */
-const PAGES: Readonly<Record<string, string>> = { "/": "index", "/docs": "docs" };
+/** The files of the pages, by path. */
+const PAGES: Readonly<Record<string, string>> = { "/": "/index.html", "/docs": "/docs.html" };
 
 /** Responds with the page or the file at a request's path for a caller at an address; null if there is none. */
 export async function respondPage(
@@ -25,27 +25,23 @@ export async function respondPage(
   services: PageServices,
 ): Promise<Response | null> {
   const { pathname } = new URL(info.request.url);
-  const name = PAGES[pathname];
-  return name === undefined
-    ? await pageFile(info, pathname)
-    : await pageOf(info, name, address, services);
-}
-
-/** A page; the caller's address is in the HTML, for browsers without JavaScript. */
-async function pageOf(
-  info: RequestInfo,
-  name: string,
-  address: IpAddress,
-  services: PageServices,
-): Promise<Response> {
-  const template = (await files())[`/${name}.html`]?.text ?? "";
+  const page = PAGES[pathname];
+  const file = (await files())[page ?? pathname];
+  if (file === undefined) return null;
+  if (page === undefined) {
+    return respondZipped(info, file.text, {
+      "Content-Type": file.type,
+      "Cache-Control": `public, max-age=${FILE_MAX_AGE}, immutable`,
+    });
+  }
   const caller = callerOf(address, info.caller.needsKey, services);
+  // The address is in the HTML, for browsers without JavaScript.
   const values: Readonly<Record<string, string>> = {
     address: caller.ip,
     label: caller.label,
     caller: JSON.stringify(caller),
   };
-  const html = template.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));
+  const html = file.text.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));
   const etag = `W/"${Bun.hash(html).toString(36)}"`;
   const { familyUrls } = caller;
   const headers = {
@@ -59,13 +55,4 @@ async function pageOf(
   };
   const isKnown = info.request.headers.get("if-none-match") === etag;
   return respond(info, isKnown ? null : html, isKnown ? 304 : 200, headers);
-}
-
-async function pageFile(info: RequestInfo, pathname: string): Promise<Response | null> {
-  const file = (await files())[pathname];
-  if (file === undefined) return null;
-  return respondZipped(info, file.text, {
-    "Content-Type": file.type,
-    "Cache-Control": `public, max-age=${FILE_MAX_AGE}, immutable`,
-  });
 }

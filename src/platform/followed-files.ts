@@ -28,7 +28,6 @@ interface Use {
  */
 export function followFiles(paths: readonly string[], log: Log, use: Use) {
   let seen = fingerprint(paths);
-  let timer: Timer | undefined;
   /** How often the files were read again, by outcome. */
   const reads = { done: 0, failed: 0 };
   const read = async () => {
@@ -51,13 +50,12 @@ export function followFiles(paths: readonly string[], log: Log, use: Use) {
     read,
     /** Reads the files again. */
     reload,
-    /** Calls `onChange`, by default `reload`, twice a second from a change until the files are read again. `close` ends that. */
+    /** Calls `onChange`, by default `reload`, twice a second from a change until the files are read again. */
     watch(onChange: () => unknown = reload): void {
-      timer = setInterval(() => {
+      setInterval(() => {
         if (fingerprint(paths) !== seen) onChange();
       }, POLL_INTERVAL_MS).unref();
     },
-    close: () => clearInterval(timer),
   };
 }
 

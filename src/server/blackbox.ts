@@ -9,10 +9,10 @@ import type { MtuResult } from "../tools/mtu/result.ts";
 import type { PingResult } from "../tools/ping/result.ts";
 import { reporterOf, type ToolName } from "../tools/reports.ts";
 import { targetParameter } from "../tools/run.ts";
-import type { Endpoint, Services } from "../tools/services.ts";
+import type { Services } from "../tools/services.ts";
 import { toolNamed } from "../tools/table.ts";
 import type { TraceResult } from "../tools/trace/result.ts";
-import { ENDPOINTS } from "./endpoints.ts";
+import { servedEndpoint } from "./endpoints.ts";
 import { gauge, type Reading, respondMetrics, samplesOf } from "./exposition.ts";
 import HELP from "./probe-metrics.json" with { type: "json" };
 
@@ -147,8 +147,7 @@ export async function probeResponse(
     const whole = asked["target"] as string;
     const [, address, name, port] = (module.texts && WITH_PORT.exec(whole)) || [];
     const target = address ?? name ?? whole;
-    const { path } = toolNamed(module.tool).endpoint;
-    const endpoint = ENDPOINTS.find((one) => one.path === path) as Endpoint;
+    const endpoint = servedEndpoint(toolNamed(module.tool));
     // The same path at each scrape, where routers choose by flow label.
     const flowLabel = [String(Bun.hash.crc32(target) & MAX_FLOW_LABEL)];
     const texts = { flowLabel, names: ["no"], count: ["10"], ...module.texts, ...sent };

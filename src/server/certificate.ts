@@ -90,10 +90,9 @@ export function followCertificate(files: CertificateFiles, log: Log, nowMs = Dat
   };
   return {
     reads: followed.reads,
-    close: followed.close,
     reload,
     current: () => current,
-    /** Calls `renew` with each new certificate, one after the other, until `close`. */
+    /** Calls `renew` with each new certificate, one after the other. */
     watch(renew: typeof onRenewal): void {
       onRenewal = renew;
       followed.watch(reload);

@@ -4,7 +4,7 @@ import { once } from "../api/schemas.ts";
 import { locations } from "../locations/endpoint.ts";
 import { withFrom } from "../locations/from.ts";
 import { type Endpoint, endpoint } from "../tools/services.ts";
-import { TOOLS } from "../tools/table.ts";
+import { TOOLS, type Tool } from "../tools/table.ts";
 
 /** `GET /openapi.json`: the OpenAPI document. */
 const openApi = endpoint({
@@ -29,6 +29,11 @@ export const ENDPOINTS: readonly Endpoint[] = [
   locations,
   openApi,
 ];
+
+/** The endpoint of a tool as a service has it, with its parameters for several locations. */
+export function servedEndpoint({ endpoint }: Tool): Endpoint {
+  return ENDPOINTS.find(({ path }) => path === endpoint.path) ?? endpoint;
+}
 
 /** The OpenAPI document as text. */
 export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS)));

@@ -19,6 +19,7 @@ import { probeResponse } from "./blackbox.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
 import { counter, gauge, histogram, type Metric, respondMetrics } from "./exposition.ts";
+import type { reportWaiting } from "./waiting.ts";
 
 /** Upper bounds in seconds, from a request that is only computed to the longest trace. */
 const REQUEST_SECONDS = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30];
@@ -44,6 +45,8 @@ export interface Sources extends Services {
   readonly locations: Locations | null;
   readonly networks: Networks | null;
   readonly shared: Shared | null;
+  /** The client that waited longest in the last minute. */
+  readonly longestWait: ReturnType<typeof reportWaiting>;
 }
 
 /** Counts what happens, and shows it with the state of the service. */
@@ -198,11 +201,20 @@ function sharedMetrics({ valkey, keys }: Shared): readonly Metric[] {
   ];
 }
 
-function probeMetrics({ icmp, probeSlots: slots }: Sources): readonly Metric[] {
+function probeMetrics({ icmp, probeSlots: slots, longestWait }: Sources): readonly Metric[] {
   const isUsable = Number(!("unavailable" in icmp));
+  const waited = () => {
+    const { client, seconds = 0 } = longestWait() ?? {};
+    return [[client ? { client } : {}, seconds] as const];
+  };
   const always = [
     gauge("sixscope_probe_slots", "Pings and traces that may run at once.", () => slots.limit),
     gauge("sixscope_probe_slots_used", "Pings and traces that run.", () => slots.running),
+    gauge(
+      "sixscope_longest_wait_seconds",
+      "What the client that waited longest did, in the last minute.",
+      waited,
+    ),
     gauge("sixscope_raw_socket_usable", "1 if the service can ping and trace.", () => isUsable),
   ];
   if ("unavailable" in icmp) return always;

@@ -9,21 +9,13 @@ import { type Certificate, steerToNewServers } from "./certificate.ts";
 import { boundUnreadResponses } from "./connections.ts";
 import { type Listener, openListener } from "./listener.ts";
 
-/** The open listeners of the service. */
-export type Listening = Awaited<ReturnType<typeof listen>>;
-
-/** A listener cannot be opened; the message says which one and why. */
-export class ListenError extends Error {
-  override readonly name = "ListenError";
-}
-
 /**
  * Opens a listener on each address.
  *
  * @param certificate for TCP listeners; null for plain HTTP
  * @param readiness the text of `/readyz` until the service stops
- * @throws ListenError if one cannot be opened, after closing the others; a loopback address may be
- *   missing on a machine that lacks its family, if another one can be opened
+ * @throws Error that says which one cannot be opened and why, after closing the others; a loopback address
+ *   may be missing on a machine that lacks its family, if another one can be opened
  */
 export async function listen(
   app: App,
@@ -50,7 +42,7 @@ export async function listen(
         continue;
       }
       await stopAll(true);
-      throw new ListenError(message, { cause: error });
+      throw new Error(message, { cause: error });
     }
   }
   if (certificate !== null) steerToNewServers();

@@ -3,12 +3,11 @@ import { readFileSync, rmSync } from "node:fs";
 import { z } from "zod";
 import { once } from "../api/schemas.ts";
 import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
-import type { Keyring } from "../keys/keyring.ts";
-import type { Services } from "../tools/services.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { isAbandoned } from "./listener.ts";
+import type { Sources } from "./metrics.ts";
 
 /** A process on the same machine answers at once. */
 const ANSWER_MS = 2000;
@@ -43,11 +42,7 @@ export const isOfSettings = (status: Status, config: Config) =>
   status.settings === digestOf(config);
 
 /** The parts of a process that its status shows. */
-interface Parts extends Pick<Services, "icmp" | "locations"> {
-  /** Null in an agent. */
-  readonly keyring: Keyring | null;
-  readonly shared: { readonly valkey: { readonly isUp: boolean } } | null;
-}
+type Parts = Pick<Sources, "icmp" | "locations" | "keyring" | "shared">;
 
 function statusOf(config: Config, { icmp, locations, keyring, shared }: Parts): Status {
   const withoutProbes = "unavailable" in icmp ? icmp : icmp.withoutRaw;

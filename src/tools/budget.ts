@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../util/clock.ts";
+import { sharersOf } from "../util/shares.ts";
 
 /** Different addresses that may answer at one hop, and at all. The reason for each bound is in docs/api.md. */
 export const MAX_AT_HOP = 128;
@@ -17,21 +18,25 @@ export const CUTS = {
   "addresses-at-hop": `More than ${MAX_AT_HOP} different addresses answered at a hop.`,
   addresses: `More than ${MAX_ADDRESSES} different addresses answered.`,
   events: `The events took more than ${MAX_EVENT_BYTES} bytes.`,
+  time: "Its packets waited for those of others, and the time was over.",
   work: `The caller's runs took more than ${MAX_WORK_MS} ms of work in ${WINDOW_MS} ms.`,
 } as const;
 
-/** Makes the function that adds work to that of a client, and returns the sum; windows begin for all at once. */
+/**
+ * Makes the function that adds work to that of a client, and returns whether it is too much; windows begin for all at
+ * once. All clients of a service together may work as much as two.
+ */
 export function createWorkTime() {
   const spentMs = new Map<string, number>();
   let endMs = -Infinity;
-  return (client: string, ms: number, nowMs: number): number => {
+  return (client: string, ms: number, nowMs: number): boolean => {
     if (nowMs >= endMs) {
       spentMs.clear();
       endMs = nowMs + WINDOW_MS;
     }
-    const sumMs = (spentMs.get(client) ?? 0) + ms;
-    spentMs.set(client, sumMs);
-    return sumMs;
+    for (const name of sharersOf(client)) spentMs.set(name, (spentMs.get(name) ?? 0) + ms);
+    const most = (name: string) => (name === client ? 1 : 2) * MAX_WORK_MS;
+    return sharersOf(client).some((name) => (spentMs.get(name) ?? 0) > most(name));
   };
 }
 
@@ -52,6 +57,7 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
   return {
     /** Aborts with `ENOUGH` when a bound is met: the run sends nothing more, and ends with what it has. */
     enough: controller.signal,
+    end,
     /** The bound that was met first; undefined if there is none. */
     cutShort: () => cut && { code: cut, text: CUTS[cut] },
     /** Counts an address that answered at a hop, once. False if it is one too many: then it must not be kept. */
@@ -69,7 +75,7 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
       const startMs = clock.nowMs();
       task();
       const nowMs = clock.nowMs();
-      if (spend(client, nowMs - startMs, nowMs) > MAX_WORK_MS) end("work");
+      if (spend(client, nowMs - startMs, nowMs)) end("work");
     },
     /** Counts the bytes of an event. False if they are too many: then it must not be sent. */
     tell(bytes: number): boolean {

@@ -1,5 +1,6 @@
 /** The common part of all engines: the request, how the caller takes part, and how a run ends without a result. */
 import type { Ipv6Address } from "../addr/ipv6.ts";
+import type { Caller } from "../gate/gate.ts";
 import { interfaceName } from "../icmp/socket/interfaces.ts";
 import type { ProbedPort } from "../icmp/socket/socket.ts";
 import type { RunBudget } from "./budget.ts";
@@ -13,6 +14,8 @@ export interface RunRequest {
   readonly timeoutMs: number;
   /** How the probes travel if not as ICMPv6. */
   readonly probedPort?: ProbedPort | undefined;
+  /** For whom they leave; absent for one who shares with nobody. */
+  readonly caller?: Caller | undefined;
 }
 
 /** How the caller takes part in a run. */

@@ -25,6 +25,13 @@ export const runFields = () => ({
   ip: ipv6Text("The address that was probed."),
 });
 
+/** The schema of how long a run waited. */
+export const waitedMs = () =>
+  whole(
+    "Milliseconds that it waited for a slot, or for others who send to the same port or network; absent below a second.",
+    1,
+  ).exactOptional();
+
 /**
  * The schemas of what the details of every run have.
  *
@@ -46,6 +53,7 @@ export const runDetailFields = <const Codes extends readonly string[]>(codes: Co
     "The addresses of the name in the order of RFC 6724, if it has several.",
   ).exactOptional(),
   source: ipv6Text("The source address of the probes."),
+  waitedMs: waitedMs(),
   cutShort: cutShort().exactOptional(),
 });
 

@@ -3,7 +3,7 @@ import { notGlobal } from "../addr/policy.ts";
 import type { SocketAddress } from "../addr/socket-address.ts";
 import type { Call } from "../api/endpoint.ts";
 import { type DnsClient, lookupHostname } from "../dns/client.ts";
-import { createSemaphore } from "../dns/semaphore.ts";
+import { FairSlots } from "../gate/fair-slots.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 
 /** How long after a trace's last answer names are waited for, in milliseconds: recursion on a cold cache takes so long. */
@@ -21,7 +21,7 @@ export const LATE = "";
 /** Names by address; undefined as long as one is waited for, null without one, and `LATE` if it came too late. */
 export type Names = ReadonlyMap<string, string | null | undefined>;
 
-const permits = createSemaphore(MAX_QUESTIONS);
+const slots = new FairSlots(MAX_QUESTIONS);
 
 /**
  * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
@@ -43,16 +43,13 @@ export function hopNames(
   const pending: Promise<void>[] = [];
   let answeredMs = clock.nowMs();
   const find = async (ip: string, address: Ipv6Address) => {
-    const { promise: done, resolve: finish } = Promise.withResolvers<void>();
-    stop.addEventListener("abort", () => finish());
-    const release = permits.acquire(async () => {
-      const name = await lookupHostname(dnsClient, address, { signal: stop, client });
-      if (!stop.aborted) names.set(ip, name?.slice(0, MAX_CHARACTERS) ?? null);
-      if (name !== null && !stop.aborted) onName(ip);
-      finish();
-    }, client);
-    await done;
-    release();
+    const leave = await slots.wait(client, stop);
+    if (leave === null) return;
+    const name = await lookupHostname(dnsClient, address, { signal: stop, client });
+    leave();
+    if (stop.aborted) return;
+    names.set(ip, name?.slice(0, MAX_CHARACTERS) ?? null);
+    if (name !== null) onName(ip);
   };
   return {
     /** The names by address that are known now. */

@@ -22,6 +22,12 @@ const REPORTS = {
 
 export type ToolName = keyof typeof REPORTS;
 
+/** The sentence for an event `waiting`, by what a run waits for. */
+export const WAITS: Readonly<Record<string, string>> = {
+  slot: "Waiting for a probe slot.",
+  target: "Waiting for what others send to the same port or network.",
+};
+
 /** The reporter of a tool, whose documents and parts are those of its endpoint. */
 export function reporterOf(tool: ToolName): Reporter<object, object> {
   return REPORTS[tool] as unknown as Reporter<object, object>;

@@ -7,21 +7,19 @@ import { textSchema } from "../api/schemas.ts";
 import type { Config } from "../config/settings.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/client.ts";
 import { translationOf } from "../dns/dns64.ts";
+import { NEIGHBOUR_MS } from "../gate/bounds.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
-import { NEIGHBOUR_MS } from "../icmp/prober/target-limit.ts";
 import type { PortState, ProbedPort } from "../icmp/socket/socket.ts";
 import { remedyFor } from "../icmp/unavailable.ts";
 import { errorMeaning } from "../icmp/wire/icmp-error.ts";
-import { MAX_WAIT_MS, type ProbeSlots } from "../limits/probe-slots.ts";
+import { abortedBy } from "../util/abort.ts";
 import { newStamp } from "../util/stamp.ts";
 import { createBudget } from "./budget.ts";
 import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
 import { ping } from "./ping/engine.ts";
 import type { Services } from "./services.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
-
-/** Most runs end within seconds. */
-const RETRY_AFTER_SECONDS = 2;
+import { MAX_TURN_MS, noSlot, takeTurn, tooBusy } from "./turn.ts";
 
 /** The parameter of every tool that sends probes. */
 export const targetParameter = {
@@ -90,6 +88,8 @@ export function probedPortOf(
 /** A target, and how it is probed. */
 interface Probed {
   readonly target: string;
+  /** SYNs to a TCP port that the run sends; by default as many as a trace does. */
+  readonly syns?: number | undefined;
   readonly protocol?: "icmp" | "tcp" | "udp";
   readonly port?: number | undefined;
 }
@@ -149,67 +149,86 @@ function proberOf({ icmp }: Pick<Services, "icmp">, canDoWithoutRaw: boolean): P
   throw new ApiError("ICMP_UNAVAILABLE", { reason: missing.unavailable }, remedyFor(missing));
 }
 
-/** Milliseconds that a run may wait for the resolver, for a slot, and for other probes to the same /64. */
-const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + MAX_WAIT_MS + 2 * NEIGHBOUR_MS;
+/** The pause after a run whose packets have waited for too long. */
+const RETRY_AFTER_SECONDS = 10;
+
+/** SYNs that reach the port in a trace. */
+export const TRACE_SYNS = 10;
+
+/** Milliseconds that a run may wait: for the resolver, a slot, a port, and other probes to the same /64. */
+const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + 2 * MAX_TURN_MS + 2 * NEIGHBOUR_MS;
+
+/** How long before its connection may close a run ends, in milliseconds. */
+export const DEADLINE_MS = 2_000;
+
+/** How long before that it sends nothing more, and ends with what it has, in milliseconds. */
+const ENDING_MS = 500;
+
+const FULL = "As many probes are under way as the service has memory for";
 
 /** The last sentence of a verdict on a run that met its budget. */
 const EARLY = "The run met its budget and ended, so this may not be all.";
 
 /**
- * Takes a slot, for which the client may have to wait, and returns the function that gives it back.
- *
- * @param reason why there is none, if the slots are not those of probes
- * @throws ApiError TOO_MANY_PROBES
- */
-export async function takeSlot(
-  slots: ProbeSlots,
-  client: string,
-  signal: AbortSignal,
-  reason?: string,
-): Promise<() => void> {
-  const release = await slots.take(client, signal);
-  if (release !== null) return release;
-  if (signal.aborted) throw clientGone();
-  const retryAfterSeconds = RETRY_AFTER_SECONDS;
-  throw new ApiError("TOO_MANY_PROBES", { limit: slots.limit, retryAfterSeconds }, reason);
-}
-
-/**
- * Resolves a target, checks it against the policy, and waits for a probe slot, which the run holds until
- * it has its outcome or is disposed of.
+ * Resolves a target, checks it against the policy, and waits for a probe slot, which the run holds until it is
+ * disposed of. The run ends two seconds before its connection may close.
  *
  * @param longestMs the longest time of the run itself, for which the connection stays open
  * @param canDoWithoutRaw true if echo requests to the target are enough, as for a ping
  * @throws ApiError TOO_MANY_PROBES, ICMP_UNAVAILABLE, and those of `parseTarget` and `resolveTarget`
  */
 export async function openRun(
-  { target, ...over }: Probed,
+  { target, syns = TRACE_SYNS, ...over }: Probed,
   longestMs: number,
-  { signal, enough, client, allowSeconds, onEvent, onAddress }: Call,
+  call: Call,
   services: Services,
   canDoWithoutRaw = false,
 ) {
+  const { signal: gone, enough, client, allowSeconds, onEvent, onAddress } = call;
   const stamp = newStamp();
-  const { probeSlots, config, resolvers } = services;
+  const { config, resolvers } = services;
   const parsed = parseTarget(target);
   const probedPort = probedPortOf(over, config);
   const prober = proberOf(services, canDoWithoutRaw && probedPort === undefined);
-  allowSeconds((LONGEST_WAIT_MS + longestMs) / 1000);
+  if (prober.isFull) throw noSlot(services.probeSlots, FULL);
+  const beganMs = performance.now();
+  const deadlineMs = LONGEST_WAIT_MS + longestMs;
+  allowSeconds((deadlineMs + DEADLINE_MS) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
   const { destination, addresses } = await resolveTarget(
     parsed,
     services,
-    { signal, client },
+    { signal: gone, client },
     prober,
   );
   const ip = formatIpv6(destination.target);
   onAddress?.(ip);
-  const release = await takeSlot(probeSlots, client, signal);
+  const bounds = createBudget(client);
+  const late = abortedBy(gone);
+  const { signal } = late;
+  using opened = new DisposableStack();
+  const turn = opened.use(await takeTurn(services, call));
+  const { caller } = turn;
+  if (probedPort?.protocol === "tcp") turn.expect({ ...destination, probedPort }, syns, longestMs);
+  const atDeadline = (action: () => void, beforeMs = 0) => {
+    const leftMs = beganMs + deadlineMs - beforeMs - performance.now();
+    opened.defer(clearTimeout.bind(null, setTimeout(action, leftMs)));
+  };
+  atDeadline(() => bounds.end("time"), ENDING_MS);
+  atDeadline(() => late.abort());
   /** The router at which an echo request to the target ends with this hop limit; null if none says so. */
   const routerAt = async (hopLimit: number) => {
     const way = prober.route(destination.target, destination.scopeId);
     for (let turn = 1; turn <= ECHO.count && typeof way !== "string"; turn++) {
-      const probe = { ...destination, ...way, hopLimit, turn, timeoutMs: ECHO.waitMs, signal };
+      const probe = {
+        ...destination,
+        ...way,
+        caller,
+        hopLimit,
+        turn,
+        timeoutMs: ECHO.waitMs,
+        signal,
+      };
       const answer = await prober.probe(probe);
       if (answer.kind === "reply") return null;
       if (answer.kind !== "error") continue;
@@ -230,35 +249,42 @@ export async function openRun(
       const port = { ...probedPort, state };
       return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, port };
     }
-    const echo = await ping(prober, { ...destination, ...ECHO }, { signal });
+    const echo = await ping(prober, { ...destination, ...ECHO, caller }, { signal });
     const isAlive = echo.kind === "done" && echo.results.length > 0;
     const text = isAlive
       ? ` Echo requests reach the target; ${silenceText(probedPort, end)}.`
       : " Echo requests are not answered either.";
     return { text, port: { ...probedPort, echo: isAlive } };
   };
-  const bounds = createBudget(client);
+  const resources = opened.move();
   const budget = enough ? { ...bounds, enough: AbortSignal.any([bounds.enough, enough]) } : bounds;
   return {
     /** The address of the target. */
     ip,
     prober,
     /** The part of an engine's request that all runs share. */
-    request: { ...destination, timeoutMs: config.probeTimeoutMs, probedPort } satisfies RunRequest,
+    request: {
+      ...destination,
+      timeoutMs: config.probeTimeoutMs,
+      probedPort,
+      caller,
+    } satisfies RunRequest,
     options: { signal, budget } satisfies RunOptions,
     budget,
     /** That of the call, within the budget. */
     onEvent: onEvent && ((name: string, data: object) => onEvent(name, data, budget.tell)),
     /**
-     * Waits for the engine, and gives the probe slot back.
+     * Waits for the engine.
      *
-     * @throws ApiError NETWORK_UNREACHABLE if this machine cannot send a single packet
+     * @throws ApiError NETWORK_UNREACHABLE if this machine cannot send a single packet; TOO_MANY_PROBES at the deadline
      */
     async outcome<Outcome extends { readonly kind: "done" }>(
       ended: Promise<Outcome | NoResult>,
     ): Promise<Outcome> {
-      const outcome = await ended.finally(release);
-      if (signal.aborted || outcome.kind === "aborted") throw clientGone();
+      const outcome = await ended;
+      if (gone.aborted) throw clientGone();
+      if (late.signal.aborted) throw tooBusy(RETRY_AFTER_SECONDS);
+      if (outcome.kind === "aborted") throw clientGone();
       if (outcome.kind === "done") return outcome;
       throw new ApiError("NETWORK_UNREACHABLE", { target, ip }, outcome.code);
     },
@@ -278,10 +304,11 @@ export async function openRun(
         ...(dns64 && { dns64 }),
         ...(addresses && { addresses }),
         source: formatIpv6(source),
+        ...turn.waited(),
         ...(cutShort && { cutShort }),
         ...(port && { port }),
       };
     },
-    [Symbol.dispose]: release,
+    [Symbol.dispose]: () => resources.dispose(),
   };
 }

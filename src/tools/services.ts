@@ -4,9 +4,10 @@ import type { Parameters } from "../api/parameters.ts";
 import { once } from "../api/schemas.ts";
 import type { Config, ResolverName } from "../config/settings.ts";
 import type { DnsClient } from "../dns/client.ts";
+import type { FairSlots } from "../gate/fair-slots.ts";
+import type { Gate } from "../gate/gate.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
-import type { ProbeSlots } from "../limits/probe-slots.ts";
 import type { Networks } from "../networks/networks.ts";
 
 /** Other places where an endpoint can do its work, and the name of this one. */
@@ -34,9 +35,11 @@ export interface Services {
   readonly resolverTitle?: string | undefined;
   /** The prober, or the reason why the service has none. */
   readonly icmp: Prober | NoIcmp;
-  readonly probeSlots: ProbeSlots;
+  /** The one way out to targets. */
+  readonly gate: Gate;
+  readonly probeSlots: FairSlots;
   /** The slots of requests that ask resolvers and send no probes. */
-  readonly querySlots: ProbeSlots;
+  readonly querySlots: FairSlots;
   /** Absent if the operator has named no file of networks. */
   readonly networks?: Pick<Networks, "find"> | null;
   /** Absent where no other location can be asked. */

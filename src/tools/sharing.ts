@@ -6,6 +6,8 @@ interface SharedRun<Row, Outcome> {
   readonly rows: Row[];
   /** One for each caller. */
   readonly listeners: Set<(row: Row) => void>;
+  /** False if it is too late for others to join. */
+  readonly isOpen: () => boolean;
 }
 
 /**
@@ -13,7 +15,7 @@ interface SharedRun<Row, Outcome> {
  * one target cost it no more than one does.
  *
  * The run's signal aborts when the last caller has the outcome or has gone. A caller whose signal aborts gets
- * `aborted`.
+ * `aborted`. A run is joined only while it is open, as the caller who starts it says.
  */
 export function createSharing<Row, Outcome>(aborted: Outcome) {
   const running = new Map<string, SharedRun<Row, Outcome>>();
@@ -23,6 +25,7 @@ export function createSharing<Row, Outcome>(aborted: Outcome) {
     start: (signal: AbortSignal, onRow: (row: Row) => void) => Promise<Outcome>,
     signal?: AbortSignal,
     onRow: (row: Row) => void = () => {},
+    isOpen: () => boolean = () => true,
   ): Promise<Outcome> => {
     if (signal?.aborted) return aborted;
     const begin = (): SharedRun<Row, Outcome> => {
@@ -34,14 +37,15 @@ export function createSharing<Row, Outcome>(aborted: Outcome) {
         for (const listener of listeners) listener(row);
       };
       const outcome = start(controller.signal, tell).finally(() => forget(run));
-      const run = { outcome, controller, rows, listeners };
+      const run = { outcome, controller, rows, listeners, isOpen };
       running.set(key, run);
       return run;
     };
     const forget = (run: SharedRun<Row, Outcome>) => {
       if (running.get(key) === run) running.delete(key);
     };
-    const run = running.get(key) ?? begin();
+    const found = running.get(key);
+    const run = found?.isOpen() ? found : begin();
     const { promise: gone, resolve } = Promise.withResolvers<Outcome>();
     const leave = () => resolve(aborted);
     const listener = (row: Row) => onRow(row);

@@ -1,10 +1,9 @@
 import { z } from "zod";
 import {
-  type LimitedBucket,
-  RateLimiter,
+  type Bucket,
+  createRateLimiter,
   type RateLimitState,
   type RateLimitSubject,
-  type Rates,
   tokensLeft,
   WINDOW_SECONDS,
 } from "../limits/token-bucket.ts";
@@ -30,41 +29,41 @@ function isAnswer([allowed = 2, now = 0, ...buckets]: readonly number[]): boolea
  * Valkey later what it has granted. Tokens of a call whose answer is lost may be counted twice, never not at all.
  */
 export function createSharedLimiter(
-  rates: Rates,
+  rates: Parameters<typeof createRateLimiter>[0],
   valkey: Pick<Valkey, "ask" | "instances" | "names" | "nowMs">,
 ) {
-  const limiter = new RateLimiter(rates, valkey.nowMs);
+  const limiter = createRateLimiter(rates, valkey.nowMs);
 
   /** Takes from the buckets of all instances; null without an answer. */
-  const takeFromAll = async (limited: readonly LimitedBucket[], price: number) => {
-    const told = limited.map(({ bucket }) => bucket.granted);
-    const keys = limited.map(({ bucket }) => valkey.names.limit(bucket.name));
-    const numbers = limited.flatMap(({ limit, bucket: { counted, granted, endSeconds } }) => [
+  const takeFromAll = async (buckets: readonly Bucket[], price: number) => {
+    const told = buckets.map(({ granted }) => granted);
+    const keys = buckets.map(({ name }) => valkey.names.limit(name));
+    const numbers = buckets.flatMap(({ limit, counted, granted, endSeconds }) => [
       ...[limit, counted, granted],
       // No window has begun that this instance knows of.
       counted + granted > 0 ? endSeconds : 0,
     ]);
-    for (const { bucket } of limited) {
+    for (const bucket of buckets) {
       limiter.store(bucket);
       // No other call may tell the same.
       bucket.granted = 0;
     }
     const reply = await valkey.ask(TAKE, keys, [WINDOW_SECONDS, price, ...numbers]);
-    for (const [index, { bucket }] of limited.entries()) {
+    for (const [index, bucket] of buckets.entries()) {
       if (reply === null) bucket.granted += told[index] ?? 0;
       else [bucket.counted = 0, bucket.endSeconds = 0] = reply.slice(2 + 2 * index);
     }
-    return reply && limiter.stateOf(limited, reply[0] === 1);
+    return reply && limiter.stateOf(buckets, reply[0] === 1);
   };
 
   return {
     /** As `take` of an instance alone, after the answer of Valkey. */
     async take(subject: RateLimitSubject, price: number): Promise<RateLimitState> {
-      const limited = limiter.find(subject);
+      const buckets = limiter.find(subject);
       // A bucket that is empty stays so until its window ends: a flood costs Valkey nothing.
-      const isEmpty = limited.some((each) => tokensLeft(each, 1) <= 0);
+      const isEmpty = buckets.some((each) => tokensLeft(each, 1) <= 0);
       if (price === 0 || isEmpty) return limiter.take(subject, price);
-      const state = await takeFromAll(limited, price);
+      const state = await takeFromAll(buckets, price);
       return state ?? limiter.take(subject, price, valkey.instances);
     },
   };

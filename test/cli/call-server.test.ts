@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { callServer, urlOf } from "../../src/cli/call-server.ts";
 import { ENDPOINTS } from "../../src/server/endpoints.ts";
+import MTR from "../../src/tools/mtr/example.json" with { type: "json" };
 import { myIp } from "../../src/tools/my-ip/endpoint.ts";
 import PING from "../../src/tools/ping/example.json" with { type: "json" };
 import type { Question } from "../../src/tools/services.ts";
@@ -374,14 +375,15 @@ describe("no output has a character that rearranges a terminal", () => {
   const formats = ["mtr-report", "mtr-json"].map((format) => ["--format", format]);
   const tools = [
     ["ping", PING, outputs],
-    ["trace", TRACE, [...outputs, ...formats]],
+    ["trace", TRACE, outputs],
+    ["mtr", MTR, formats],
   ] as const;
   test.each(
     tools.flatMap(([tool, document, ways]) => ways.map((way) => [tool, way, document] as const)),
   )("%s %j", async (tool, way, document) => {
     const sent =
-      tool === "trace"
-        ? evil(TRACE)
+      tool !== "ping"
+        ? evil(document)
         : evil({
             ...PING,
             details: {
@@ -389,9 +391,10 @@ describe("no output has a character that rearranges a terminal", () => {
               lost: [{ seq: 2, reason: "x", type: 1, code: 0, from: "::1" }],
             },
           });
+    const hops = tool === "trace" && "hops" in sent ? sent.hops : [];
     const events =
-      "hops" in sent
-        ? sent.hops.map((hop) => event("hop", hop))
+      tool !== "ping"
+        ? hops.map((hop) => event("hop", hop))
         : [event("sample", { seq: 2, reason: `x${EVIL}`, type: 1, code: 0, from: "::1" })];
     send = (socket) => void socket.write(`${STREAM}${events.join("")}${event("result", sent)}`);
     const args = [tool, document.target, ...way, "--server", url.href];

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeCommands } from "../../src/cli/command-line.ts";
-import { candidates, completionScript } from "../../src/cli/completion.ts";
+import { candidates, SCRIPTS } from "../../src/cli/completion.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
 
@@ -65,7 +65,7 @@ const LINES: [string, string[]][] = [
 
 const bash = async (line: string) => {
   const script = `PATH='${folder}':"$PATH"
-    ${completionScript("bash")}
+    ${SCRIPTS.bash}
     COMP_LINE=$1 COMP_POINT=\${#1}
     read -ra COMP_WORDS <<< "$1"; [[ $1 == *' ' ]] && COMP_WORDS+=("")
     COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
@@ -78,7 +78,7 @@ test.each(LINES)("bash completes %p", async (line, expected) => {
 });
 
 fishTest.each(LINES)("fish completes %p", async (line, expected) => {
-  const script = `set PATH '${folder}' $PATH\n${completionScript("fish")}\ncomplete -C '${line}'`;
+  const script = `set PATH '${folder}' $PATH\n${SCRIPTS.fish}\ncomplete -C '${line}'`;
   const output = await run(["fish", "--no-config", "-c", script]);
   const words = output
     .trim()
@@ -93,7 +93,7 @@ zshTest("zsh completes words, and leaves their meanings out of the line", async 
     settings,
     `PATH='${folder}':"$PATH"
     autoload -U compinit && compinit -u -d '${folder}/dump'
-    ${completionScript("zsh")}`,
+    ${SCRIPTS.zsh}`,
   );
   const lines = ["doct\t", "completion f\t", "keys rev\t me", "dns x @a\t", "doctor --j\t"];
   const typed = `source ${settings}\n${lines.map((line) => `sixscope ${line}\n`).join("")}exit\n`;

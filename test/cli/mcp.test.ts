@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { Glob } from "bun";
-import { servedEndpoint } from "../../src/cli/tool-commands.ts";
+import { servedEndpoint } from "../../src/server/endpoints.ts";
 import CHECK from "../../src/tools/check/example.json" with { type: "json" };
 import PING from "../../src/tools/ping/example.json" with { type: "json" };
 import type { Endpoint } from "../../src/tools/services.ts";

@@ -4,7 +4,7 @@ import { createDnsClient } from "../../src/dns/client.ts";
 import { FLAG, HEADER_BYTES } from "../../src/dns/message/message.ts";
 import { NameReader } from "../../src/dns/message/name.ts";
 import { OPT_CODE, typeName } from "../../src/dns/message/record.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
 import type { DnsResult } from "../../src/tools/dns/result.ts";
 import { ByteReader } from "../../src/util/bytes.ts";
@@ -98,7 +98,7 @@ async function ask(
   const resolvers = { resolver_a: client };
   const { signal } = new AbortController();
   const call = { signal, client: "test", address: null, allowSeconds() {} };
-  const services = { resolvers, querySlots: new ProbeSlots(1), config: {} } as never;
+  const services = { resolvers, querySlots: new FairSlots(1), config: {} } as never;
   return (await dns.handle({ ...PARAMETERS, ...parameters }, call, services)) as DnsResult;
 }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:te
 import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
 import { parseTrustAnchors, type ROOT_ANCHORS } from "../../src/dns/dnssec/anchors.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
@@ -93,8 +93,8 @@ describe("the verdict", () => {
     try {
       return (await dns.handle(
         parameters,
-        { signal, allowSeconds() {} } as never,
-        { resolvers, querySlots: new ProbeSlots(1), config: { trustAnchors } } as never,
+        { signal, client: "", allowSeconds() {} } as never,
+        { resolvers, querySlots: new FairSlots(1), config: { trustAnchors } } as never,
       )) as { details: object };
     } catch (error) {
       return (error as { body: { error: { details: object } } }).body.error;

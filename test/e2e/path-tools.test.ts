@@ -354,7 +354,8 @@ test("wrong usage ends with status 2", async () => {
     [["mtr", "::1", "--format", "mtr-json", "--json"], "cannot be used with option '--json'"],
     [["trace", "::1", "--paths"], "argument missing"],
     [["mtu", "::1", "--format", "mtr-json"], "unknown option '--format'"],
-    [["trace", "::1", "--format", "mtr-json", "--stream"], "--stream needs --json"],
+    [["trace", "::1", "--format", "mtr-json"], "unknown option '--format'"],
+    [["mtr", "::1", "--format", "mtr-json", "--stream"], "--stream needs --json"],
     [
       ["mtr", "::1", "--format", "mtr-json", "--from", "a,b", "--server", "http://[::1]:1"],
       "--format can show only one location",

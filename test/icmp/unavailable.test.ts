@@ -4,7 +4,8 @@ import type { Call } from "../../src/api/endpoint.ts";
 import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import { ping as sendPings } from "../../src/tools/ping/engine.ts";
 import { openRun } from "../../src/tools/run.ts";
 import type { Services } from "../../src/tools/services.ts";
@@ -27,8 +28,9 @@ function start(icmp: Services["icmp"]) {
     config: parseConfig({ SIXSCOPE_PROBE_TIMEOUT_MS: "1000" }),
     resolvers: { resolver_a: noDns, resolver_b: noDns, resolver_c: noDns },
     icmp,
-    probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(1),
+    gate: new Gate(),
+    probeSlots: new FairSlots(1),
+    querySlots: new FairSlots(1),
   };
   return async (target: string): Promise<unknown> => {
     try {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
-import { RateLimiter } from "../../src/limits/token-bucket.ts";
+import { createRateLimiter } from "../../src/limits/token-bucket.ts";
 
 const START_MS = 1_700_000_000_400;
 const START_SECONDS = 1_700_000_000;
 
 function setUp(limits: Partial<{ anonymous: number; prefix: number }> = {}) {
   const clock = { ms: START_MS };
-  const limiter = new RateLimiter({ anonymous: 3, prefix: 5, ...limits }, () => clock.ms);
+  const limiter = createRateLimiter({ anonymous: 3, prefix: 5, ...limits }, () => clock.ms);
   const take = (text: string) => limiter.take({ kind: "address", address: address(text) }, 1);
   return { clock, limiter, take };
 }
@@ -207,7 +207,7 @@ const remainingOf = (states: readonly { readonly remaining: number }[]) =>
 /** A limiter with room for 124 buckets of single addresses; a token was taken from each. */
 function fullLimiter() {
   const clock = { ms: START_MS };
-  const limiter = new RateLimiter({ anonymous: 9, prefix: 0 }, () => clock.ms, 248);
+  const limiter = createRateLimiter({ anonymous: 9, prefix: 0 }, () => clock.ms, 248);
   const take = (text: string, price = 1) =>
     limiter.take({ kind: "address", address: address(text) }, price);
   const clients = Array.from({ length: 124 }, (_, index) => `${index + 1}.0.0.1`);
@@ -286,7 +286,7 @@ describe("two hundred thousand addresses", () => {
     ["of everywhere", (index) => Math.imul(index, 0x9e3779b1) >>> 0],
   ])("%s: no growth, and an honest client keeps its bucket", (_, word0) => {
     const clock = { ms: START_MS };
-    const limiter = new RateLimiter({ anonymous: 100, prefix: 1000 }, () => clock.ms);
+    const limiter = createRateLimiter({ anonymous: 100, prefix: 1000 }, () => clock.ms);
     const honest = { kind: "address", address: address("2001:db8:1::1") } as const;
     expect(limiter.take(honest, 1).remaining).toBe(99);
     Bun.gc(true);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import { readAsnFile } from "../../src/networks/asn-file.ts";
-import { NetworkFileError, type NetworkTable } from "../../src/networks/network.ts";
+import type { NetworkTable } from "../../src/networks/network.ts";
 import { openNetworks } from "../../src/networks/networks.ts";
 import { readNetworksFile } from "../../src/networks/networks-file.ts";
 import { createLog } from "../../src/util/log.ts";
@@ -122,7 +122,7 @@ describe("an ASN file", () => {
     ["is of zeros", Buffer.alloc(100_000)],
   ])("is refused if it %s", (_, content) => {
     const path = file(content);
-    expect(() => readAsnFile(path)).toThrow(NetworkFileError);
+    expect(() => readAsnFile(path)).toThrow(`cannot read the ASN file ${path}: `);
     expect(() => readAsnFile(path)).toThrow(`cannot read the ASN file ${path}: `);
   });
 
@@ -236,7 +236,7 @@ describe("a networks file", () => {
     ["that is listed twice", "::/0,a\n::/0,b", 'line 3, "::/0,b": ::/0 is listed twice'],
   ])("is refused with a line %s", (_, line, reason) => {
     const path = file(`2001:db8:1::/48,first\n${line}\n`);
-    expect(() => readNetworksFile(path)).toThrow(NetworkFileError);
+    expect(() => readNetworksFile(path)).toThrow(`cannot use the networks file ${path}: `);
     expect(() => readNetworksFile(path)).toThrow(reason);
     expect(() => readNetworksFile(path)).toThrow(`cannot use the networks file ${path}: line `);
   });
@@ -303,7 +303,6 @@ describe("networks", () => {
     writeFileSync(join(folder, "new"), "::/0,here");
     renameSync(join(folder, "new"), path);
     while (find(networks, "::1") === null) await Bun.sleep(10);
-    networks.close();
     expect(find(networks, "::1")?.name).toBe("here");
   });
 

@@ -7,7 +7,7 @@ const problem: Problem = { code: "TARGET_NOT_ALLOWED", message: "no" };
 
 const run = (part: Partial<Run>): Run => ({
   ...({ bookmark: { tool: "ping", subject: "a", options: {} }, given: null } as const),
-  ...{ path: "", state: "running", repeats: false, parts: [] },
+  ...{ path: "", state: "running", repeats: false, parts: [], waits: "" },
   ...{ result: null, problem: null, startedMs: 0, ...part },
 });
 

@@ -16,7 +16,15 @@ const VALUES = { count: "10", rounds: "60" };
 
 const run = (part: Partial<Run>): Run => ({
   ...{ bookmark: { tool: "ping", subject: "a", options: {} }, path: "", state: "stopped" },
-  ...{ repeats: false, parts: [], result: null, problem: null, startedMs: 0, given: null },
+  ...{
+    repeats: false,
+    parts: [],
+    waits: "",
+    result: null,
+    problem: null,
+    startedMs: 0,
+    given: null,
+  },
   ...part,
 });
 

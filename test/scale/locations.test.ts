@@ -521,7 +521,7 @@ describeWith(missing)("agents and an instance with a location", () => {
 
     beforeAll(async () => {
       foreign = await connect({ servers: [nats.url] });
-      foreign.subscribe("sixscope.cancel.*", {
+      foreign.subscribe("sixscope.cancel.*.*", {
         callback(_, message) {
           cancelled.push(message.string());
         },
@@ -599,7 +599,7 @@ describeWith(missing)("agents and an instance with a location", () => {
       ],
       ["deep nesting", `{"result":${"[".repeat(99_999)}${"]".repeat(99_999)}}`, "not valid"],
     ])("an answer about %s", async (_, reply, reason) => {
-      const subscription = foreign.subscribe("sixscope.ask.odd", {
+      const subscription = foreign.subscribe("sixscope.ask.odd.*", {
         callback: (_, message) =>
           void message.respond(typeof reply === "string" ? reply : JSON.stringify(reply)),
       });
@@ -618,7 +618,7 @@ describeWith(missing)("agents and an instance with a location", () => {
       const newer = { newer: [1] };
       const sample = { ...SAMPLE, ...newer };
       const details = { ...DETAILS, verdict: { ...VERDICT, ...newer }, ...newer };
-      const subscription = foreign.subscribe("sixscope.ask.odd", {
+      const subscription = foreign.subscribe("sixscope.ask.odd.*", {
         callback: (_, message) =>
           say(
             message,
@@ -650,7 +650,7 @@ describeWith(missing)("agents and an instance with a location", () => {
         },
         { refused: odd },
       ];
-      const subscription = foreign.subscribe("sixscope.ask.odd", {
+      const subscription = foreign.subscribe("sixscope.ask.odd.*", {
         callback: (_, message) => say(message, replies.shift()),
       });
       await foreign.flush();
@@ -733,7 +733,7 @@ describeWith(missing)("agents and an instance with a location", () => {
       ["silence after a sign of life", (m) => say(m, { alive: true }), "LOCATION_TIMEOUT"],
     ])("%s", async (_, answer, code) => {
       let token: string | undefined;
-      const subscription = foreign.subscribe("sixscope.ask.odd", {
+      const subscription = foreign.subscribe("sixscope.ask.odd.*", {
         callback(_, message) {
           token = message.json<{ token: string }>().token;
           answer(message);
@@ -758,9 +758,9 @@ describeWith(missing)("agents and an instance with a location", () => {
     });
 
     test("an agent that knows fewer parameters answers what it knows", async () => {
-      const { status, details, ...rest } = await ask(service, "/ping/::1?count=1");
+      const { status, details, ...rest } = await ask(service, "/ping/::1");
       const asked: unknown[] = [];
-      const subscription = foreign.subscribe("sixscope.ask.old", {
+      const subscription = foreign.subscribe("sixscope.ask.old.*", {
         callback(_, message) {
           asked.push(message.json());
           say(message, { result: { ...rest, details: { ...details, location: "fra" } } });
@@ -774,7 +774,7 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(answer).toEqual({ status, ...rest, details: { ...details, location: "old" } });
       const [withDefault, other] = asked as { owner: string }[];
       expect(withDefault).toEqual({
-        version: 3,
+        version: 4,
         endpoint: "ping",
         parameters: { target: "::1" },
         id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
@@ -788,10 +788,10 @@ describeWith(missing)("agents and an instance with a location", () => {
     });
 
     const QUESTION = {
-      version: 3,
+      version: 4,
       endpoint: "ping",
       parameters: { target: "::1", count: "1" } as Record<string, string>,
-      owner: "",
+      owner: "0123456789abcdef",
       targets: { mode: "any", allow: [] as string[], deny: [] as string[] },
       events: false,
     };
@@ -806,15 +806,16 @@ describeWith(missing)("agents and an instance with a location", () => {
           if (!("alive" in reply)) resolve(reply);
         },
       });
-      foreign.publish("sixscope.ask.here", JSON.stringify(value), { reply: inbox });
+      foreign.publish("sixscope.ask.here.foreign", JSON.stringify(value), { reply: inbox });
       return await promise.finally(() => subscription.unsubscribe());
     };
 
     test.each<[what: string, change: object, reason: string]>([
-      ["an older version", { version: 2 }, "version 3"],
+      ["an older version", { version: 3 }, "version 4"],
       ["another shape", { parameters: undefined }, "does not understand"],
       ["no token", { token: undefined }, "does not understand"],
       ["a token that can be guessed", { token: "1" }, "does not understand"],
+      ["an owner of odd characters", { owner: "x/\u0000\n*>. ".repeat(8) }, "does not understand"],
       ["no policy", { targets: undefined }, "does not understand"],
       [
         "a policy that is not one",
@@ -846,19 +847,30 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(reply.error?.code).toBe(code as string);
     });
 
-    test("an agent sends its answers to inboxes only", async () => {
+    test("an agent answers below the name of the service that asks, and nowhere else", async () => {
       const heard: string[] = [];
       foreign.subscribe("sixscope.>", { callback: (_, { subject }) => void heard.push(subject) });
       foreign.subscribe("elsewhere", { callback: (_, { subject }) => void heard.push(subject) });
-      for (const reply of ["sixscope.here.victim.00000000", "sixscope.cancel.here", "elsewhere"]) {
+      foreign.subscribe("_INBOX.other.*", {
+        callback: (_, { subject }) => void heard.push(subject),
+      });
+      const REPLIES = [
+        "sixscope.here.victim.00000000",
+        "sixscope.cancel.here.other",
+        "elsewhere",
+        // Another service's.
+        "_INBOX.other.run",
+        "_INBOX.foreign",
+      ];
+      for (const reply of REPLIES) {
         const value = JSON.stringify({ ...QUESTION, token: token() });
-        foreign.publish("sixscope.ask.here", value, { reply });
+        foreign.publish("sixscope.ask.here.foreign", value, { reply });
       }
       // Its answer comes when those before it are answered.
       await request({ ...QUESTION, token: token() });
-      expect(heard.filter((subject) => !/\.(ask\.here|here\.here\.\w+)$/.test(subject))).toEqual(
-        [],
-      );
+      expect(
+        heard.filter((subject) => !/\.(ask\.here\.foreign|here\.here\.\w+)$/.test(subject)),
+      ).toEqual([]);
     });
 
     test("a run ends with its token and with nothing else, and says so", async () => {
@@ -877,7 +889,7 @@ describeWith(missing)("agents and an instance with a location", () => {
           if (!("event" in reply || "alive" in reply)) end();
         },
       });
-      foreign.publish("sixscope.ask.here", JSON.stringify(value), { reply: inbox });
+      foreign.publish("sixscope.ask.here.foreign", JSON.stringify(value), { reply: inbox });
       await begun;
       for (const guess of [
         inbox,
@@ -888,13 +900,15 @@ describeWith(missing)("agents and an instance with a location", () => {
         `${secret} `,
         "x".repeat(9999),
       ]) {
-        foreign.publish("sixscope.cancel.here", guess);
+        foreign.publish("sixscope.cancel.here.foreign", guess);
       }
       // The same token again would be a run that nobody can end alone.
-      foreign.publish("sixscope.ask.here", JSON.stringify(value), { reply: "_INBOX.foreign.two" });
+      foreign.publish("sixscope.ask.here.foreign", JSON.stringify(value), {
+        reply: "_INBOX.foreign.two",
+      });
       await request({ ...QUESTION, token: token() });
       expect(said.filter((reply) => "refused" in reply)).toEqual([]);
-      foreign.publish("sixscope.cancel.here", secret);
+      foreign.publish("sixscope.cancel.here.foreign", secret);
       await ended;
       subscription.unsubscribe();
       expect(said.at(-1)).toEqual({ refused: "it was told to end the run" });

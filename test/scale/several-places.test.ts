@@ -72,7 +72,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     const [entry = ""] =
       / {4}\{\n {6}nkey: PUBLIC_KEY_OF_SERVICE\n.*?\n {4}\}\n/s.exec(configuration) ?? [];
     const second = entry.replaceAll("PUBLIC_KEY_OF_SERVICE", ofSecond);
-    expect(second.split(ofSecond).length).toBe(3);
+    expect(second.split(ofSecond).length).toBe(5);
     const configured = configuration
       .replace(entry, entry + second)
       .replaceAll("PUBLIC_KEY_OF_SERVICE", ofService)
@@ -220,8 +220,9 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       "_INBOX.*.*",
       "_INBOX.>",
       ">",
-      "sixscope.ask.*",
-      "sixscope.cancel.*",
+      "sixscope.ask.*.*",
+      `sixscope.ask.*.${publicKey}`,
+      "sixscope.cancel.*.*",
       "sixscope.here.>",
       "sixscope.>",
     ];
@@ -255,13 +256,80 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     await connection.close();
   });
 
+  test("its configuration gives a second service one share, and lets it do nothing in another's name", async () => {
+    const { publicKey: first, ...own } = await logIn("service.nk");
+    await own.connection.close();
+    const { connection, refused, publicKey } = await logIn("second.nk");
+    // Another's name, names that mean several, its own with more behind it, and what only agents may say.
+    const PUBLISH = [
+      `sixscope.ask.ams.${first}`,
+      `sixscope.cancel.ams.${first}`,
+      "sixscope.ask.ams.invented",
+      "sixscope.ask.ams.*",
+      "sixscope.ask.ams.>",
+      "sixscope.ask.ams",
+      `sixscope.ask.ams.x.${publicKey}`,
+      `sixscope.ask.ams.${publicKey}.x`,
+      "sixscope.here.ams.00000000",
+      "sixscope.here.mine.00000000",
+      `_INBOX.${first}.run`,
+    ];
+    for (const subject of PUBLISH) connection.publish(subject, "{}");
+    await connection.flush();
+    while (refused.length < PUBLISH.length) await Bun.sleep(10);
+    expect(subjectsOf(refused)).toEqual(PUBLISH.toSorted());
+
+    const said: { result?: object }[] = [];
+    // An inbox for each question: the server lets an agent send a thousand replies to one.
+    const inboxes = `_INBOX.${publicKey}.*`;
+    connection.subscribe(inboxes, { callback: (_, message) => void said.push(message.json()) });
+    const ask = (at: number, change: object = {}, reply = inboxes.replace("*", `${at}`)) => {
+      const question = {
+        ...{ version: 4, endpoint: "mtr", token: crypto.randomUUID(), events: false },
+        parameters: { target: "::1", rounds: "100", intervalMs: "1000", names: "no" },
+        targets: { mode: "any", allow: [], deny: [] },
+        owner: at.toString(16).padStart(16, "0"),
+        ...change,
+      };
+      connection.publish(`sixscope.ask.ams.${publicKey}`, JSON.stringify(question), { reply });
+      return question.token;
+    };
+    // An agent's answer to another one's inbox, which it has the right to send, would be read there.
+    const before = agents[0]?.stderr().match(/msg=ask/g)?.length ?? 0;
+    const short = { endpoint: "ping", parameters: { target: "::1", count: "1" } };
+    ask(10_000, short, `_INBOX.${first}.guess`);
+    ask(10_000, short);
+    while (!said.some(({ result }) => result)) await Bun.sleep(10);
+    await agents[0]?.says("msg=ask", before + 1);
+    expect(agents[0]?.stderr().match(/msg=ask/g)?.length).toBe(before + 1);
+
+    // 10,000 invented clients, in flocks that the server does not take for a slow consumer.
+    const tokens: string[] = [];
+    for (let flock = 0; flock < 20; flock++) {
+      for (let at = 0; at < 500; at++) tokens.push(ask(flock * 500 + at));
+      await connection.flush();
+    }
+    // It has half of the agent's 64 probe slots; as many wait for more, and then are refused too.
+    const ended = () => said.filter((reply) => !("alive" in reply)).length;
+    while (ended() < 1 + 10_000 - 64) await Bun.sleep(10);
+    const headers = { "X-API-Key": service.key };
+    const honest = await fetch(`${service.url}/ping/::1?count=1&from=ams`, { headers });
+    expect(honest.status).toBe(200);
+    while (ended() < 1 + 10_000 - 32) await Bun.sleep(10);
+    expect(ended()).toBe(1 + 10_000 - 32);
+    for (const token of tokens) connection.publish(`sixscope.cancel.ams.${publicKey}`, token);
+    await connection.flush();
+    await connection.close();
+  });
+
   test("its configuration forbids an agent all but answers", async () => {
     const { connection: ams, refused } = await logIn("ams.nk");
     let heard = 0;
     const SUBSCRIBE = [
-      "sixscope.ask.fra",
-      "sixscope.ask.*",
-      "sixscope.cancel.fra",
+      "sixscope.ask.fra.*",
+      "sixscope.ask.*.*",
+      "sixscope.ask.>",
+      "sixscope.cancel.fra.*",
       "sixscope.>",
       "_INBOX.*",
       "_INBOX.>",
@@ -275,8 +343,8 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
         },
       });
     const PUBLISH = [
-      "sixscope.ask.fra",
-      "sixscope.cancel.fra",
+      "sixscope.ask.fra.ams",
+      "sixscope.cancel.fra.ams",
       "sixscope.here.fra",
       "sixscope.here.fra.00000000",
       "_INBOX.guess",

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { tryParseIp } from "../../src/addr/ip.ts";
 import { namesBelow } from "../../src/config/valkey-address.ts";
-import { RateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
+import { createRateLimiter, type RateLimitSubject } from "../../src/limits/token-bucket.ts";
 import { createLog } from "../../src/util/log.ts";
 import { type Client, createConnection } from "../../src/valkey/connection.ts";
 import { createSharedLimiter } from "../../src/valkey/limiter.ts";
@@ -55,7 +55,7 @@ scaleTest("three instances grant together what one alone does, and say the same"
       const valkeys = [1, 2, 3].map(() => createValkey(address, LOG, undefined, connect));
       for (const valkey of valkeys) await valkey.start(async () => {});
       const limiters = valkeys.map((valkey) => createSharedLimiter(LIMITS, valkey));
-      const alone = new RateLimiter(LIMITS);
+      const alone = createRateLimiter(LIMITS);
       for (const { instance, client, price } of requests) {
         const subject = SUBJECTS[client] as RateLimitSubject;
         const { allowed, limit, remaining } = alone.take(subject, price);

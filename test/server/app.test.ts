@@ -3,8 +3,9 @@ import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:
 import { ApiError } from "../../src/api/errors.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import type { Bindings } from "../../src/http/middleware.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { respondPage } from "../../src/page/respond.ts";
 import { type App, type AppDependencies, createApp } from "../../src/server/app.ts";
 import { createLog, type LogLevel } from "../../src/util/log.ts";
@@ -28,14 +29,15 @@ function startFaulty(
   const faulty = {
     query: () => Promise.reject(new Error("unforeseen")),
   } as unknown as DnsClient;
-  const querySlots = new ProbeSlots(1);
+  const querySlots = new FairSlots(1);
   const dependencies: AppDependencies = {
     config,
     log,
     keyring: { find: () => null, whileValid: () => Promise.reject() },
     resolvers: { resolver_a: faulty, resolver_b: faulty, resolver_c: faulty },
     icmp: { unavailable: "no socket" },
-    probeSlots: new ProbeSlots(1),
+    gate: new Gate(),
+    probeSlots: new FairSlots(1),
     querySlots,
     pages: respondPage,
   };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { AF_UNIX, encodeUnixAddress, SOCK } from "../../src/platform/linux.ts";
 import type { App } from "../../src/server/app.ts";
-import { type Listening, listen } from "../../src/server/server.ts";
+import { listen } from "../../src/server/server.ts";
 import { createLog } from "../../src/util/log.ts";
 
 function log() {
@@ -100,7 +100,9 @@ describe("an existing socket file", () => {
   const app: App = { fetch: () => new Response("ours") };
 
   /** Calls `check` with a path in a new folder and a function that listens there. */
-  async function withPath(check: (path: string, open: () => Promise<Listening>) => Promise<void>) {
+  async function withPath(
+    check: (path: string, open: () => ReturnType<typeof listen>) => Promise<void>,
+  ) {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-socket-"));
     const path = join(folder, "socket");
     try {

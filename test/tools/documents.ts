@@ -74,6 +74,7 @@ export const CHECK = {
   details: {
     ...DATED,
     location: "ams",
+    waitedMs: 1234,
     verdict: checkVerdict("www.example.com", 443, STEPS),
   },
 } satisfies CheckResult & { details: { location: string } };
@@ -97,6 +98,7 @@ export const PING: PingResult = {
     lost: LOST,
     duplicates: 3,
     late: 1,
+    waitedMs: 1234,
     cutShort: { code: "events", text: "The events of the run have more than 77 bytes." },
   },
 };
@@ -151,6 +153,7 @@ export const TRACE: TraceResult = {
     addresses: ADDRESSES,
     port: { protocol: "tcp", port: 443, state: "open", echo: true },
     source: SOURCE,
+    waitedMs: 1234,
     cutShort: CUT,
     flowLabel: 493_374,
   },
@@ -306,6 +309,7 @@ export const MTR: MtrResult = {
     addresses: ADDRESSES,
     port: { protocol: "tcp", port: 443, state: "open", echo: true },
     source: SOURCE,
+    waitedMs: 1234,
     cutShort: CUT,
     flowLabel: 493_374,
   },
@@ -349,6 +353,7 @@ export const MTU: MtuResult = {
     dns64: DNS64,
     addresses: ADDRESSES,
     source: SOURCE,
+    waitedMs: 1234,
     cutShort: CUT,
     flowLabel: 493_374,
   },

@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
 import type { PingOptions } from "../../src/tools/ping/engine.ts";
 import type { Sample } from "../../src/tools/ping/result.ts";
@@ -34,8 +35,9 @@ async function call(
     config: parseConfig({ SIXSCOPE_RESOLVER_A: "::1" }),
     resolvers: { resolver_a: dns, resolver_b: dns, resolver_c: dns },
     icmp: engine as unknown as Prober,
-    probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(1),
+    gate: new Gate(),
+    probeSlots: new FairSlots(1),
+    querySlots: new FairSlots(1),
     networks,
   };
   const events: [name: string, data: object][] = [];

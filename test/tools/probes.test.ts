@@ -4,10 +4,11 @@ import type { Call } from "../../src/api/endpoint.ts";
 import { readParameters, sentTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
 import type { ProbeError } from "../../src/icmp/prober/response.ts";
 import type { InterfaceInformation, MplsLabel } from "../../src/icmp/wire/icmp-error.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import { mtu } from "../../src/tools/mtu/endpoint.ts";
 import { ping } from "../../src/tools/ping/endpoint.ts";
@@ -30,8 +31,8 @@ import { interfaceDocument, mismatches } from "../lab/conformance.ts";
 import "./scripted.ts";
 import { STAMP } from "./stamp.ts";
 
-/** Seconds before a run: for a slot, for the resolver, and for the target's /64 twice. */
-const WAIT = 5 + 5 + 2 * 3;
+/** Seconds before a run: for the resolver, for a slot, for a port, for the target's /64 twice, and its end. */
+const WAIT = 5 + 2 * 20 + 2 * 3 + 2;
 
 /** Seconds after the last probe for which a run listens that has heard nothing. */
 const SILENCE = 3.2;
@@ -62,8 +63,9 @@ function toolsWith(
     config: parseConfig({ SIXSCOPE_PROBE_TIMEOUT_MS: "1500", ...settings }),
     resolvers: { resolver_a: dns, resolver_b: dns, resolver_c: dns },
     icmp: engine as Prober,
-    probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(1),
+    gate: new Gate(),
+    probeSlots: new FairSlots(1),
+    querySlots: new FairSlots(1),
   };
 }
 

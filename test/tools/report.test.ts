@@ -46,6 +46,7 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "*.details.version": "as startedAt",
   "*.verdict.code": "its text and its tone",
   "*.cutShort.code": "its text",
+  "*.details.waitedMs": "--json, and the event while it waits",
   "my-ip.version": "the form of the address",
   "my-ip.details.network.asn": "--json, because scripts read the address alone",
   "my-ip.details.network.name": "as asn",

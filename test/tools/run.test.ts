@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import type { Call } from "../../src/api/endpoint.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
+import { Gate } from "../../src/gate/gate.ts";
 import type { Prober } from "../../src/icmp/prober/prober.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import { MAX_EVENT_BYTES } from "../../src/tools/budget.ts";
 import { openRun } from "../../src/tools/run.ts";
 import type { Services } from "../../src/tools/services.ts";
@@ -19,32 +20,44 @@ const CALL: Call = {
 };
 const DONE = { kind: "done", source: parseIpv6("2001:db8::1") } as const;
 
-function setUp() {
+function setUp(icmp = {} as Prober) {
   const client = {} as DnsClient;
   const services: Services = {
     config: parseConfig({}),
     resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
-    icmp: {} as Prober,
-    probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(1),
+    icmp,
+    gate: new Gate(),
+    probeSlots: new FairSlots(1),
+    querySlots: new FairSlots(1),
   };
   const open = (call = CALL) => openRun({ target: "2001:db8::80" }, 1000, call, services, true);
   return { open, slots: services.probeSlots };
 }
 
 describe("a run", () => {
-  test("holds a slot until it has its outcome", async () => {
+  test("holds a slot until it is over, because something may leave after its outcome", async () => {
     const { open, slots } = setUp();
-    using run = await open();
+    const run = await open();
     expect(slots.running).toBe(1);
     expect(await run.outcome(Promise.resolve(DONE))).toBe(DONE);
+    expect(slots.running).toBe(1);
+    run[Symbol.dispose]();
     expect(slots.running).toBe(0);
   });
 
   test("that fails gives its slot back", async () => {
     const { open, slots } = setUp();
-    using run = await open();
+    const run = await open();
     await expect(run.outcome(Promise.reject(new Error("failed")))).rejects.toThrow("failed");
+    run[Symbol.dispose]();
+    expect(slots.running).toBe(0);
+  });
+
+  test("is refused at its beginning, without a slot, while the prober has no room", async () => {
+    const { open, slots } = setUp({ isFull: true } as Prober);
+    const refusal = { code: "TOO_MANY_PROBES", details: { limit: 1, retryAfterSeconds: 2 } };
+    await expect(open()).rejects.toMatchObject(refusal);
+    await expect(open()).rejects.toThrow("As many probes are under way");
     expect(slots.running).toBe(0);
   });
 
@@ -67,9 +80,10 @@ describe("a run", () => {
   test("of a caller who has gone has no outcome", async () => {
     const { open, slots } = setUp();
     const caller = new AbortController();
-    using run = await open({ ...CALL, signal: caller.signal });
+    const run = await open({ ...CALL, signal: caller.signal });
     caller.abort();
     await expect(run.outcome(Promise.resolve(DONE))).rejects.toMatchObject({ name: "AbortError" });
+    run[Symbol.dispose]();
     expect(slots.running).toBe(0);
   });
 

@@ -5,8 +5,8 @@ import type { Ipv6Address } from "../../src/addr/ipv6.ts";
 import { preferenceOf } from "../../src/addr/selection.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
+import { FairSlots } from "../../src/gate/fair-slots.ts";
 import { interfaceName } from "../../src/icmp/socket/interfaces.ts";
-import { ProbeSlots } from "../../src/limits/probe-slots.ts";
 import type { Services } from "../../src/tools/services.ts";
 import { parseTarget, resolveTarget } from "../../src/tools/target.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -36,7 +36,7 @@ async function resolve(
     config: parseConfig(settings),
     resolvers: { resolver_a: dns, resolver_b: dns, resolver_c: dns },
     icmp: { unavailable: "" },
-    probeSlots: new ProbeSlots(1),
+    probeSlots: new FairSlots(1),
   } as Services;
   const { asked, route } = machine(sources);
   const signal = new AbortController().signal;

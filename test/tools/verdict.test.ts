@@ -45,6 +45,7 @@ describe("of a ping", () => {
     [0, lost(error), "unreachable", "The target did not reply to the request. 2001:db8:1::1 answered the request with no-route."],
     [0, lost(error, error), "unreachable", "The target replied to none of 2 requests. 2001:db8:1::1 answered all 2 requests with no-route."],
     [0, lost(error, prohibited, timeout), "unreachable", "The target replied to none of 3 requests. 2001:db8:1::1 answered 1 of 3 requests with no-route. Other ICMPv6 errors answered 1 of 3 requests."],
+    [0, lost(), "not-sent", "No request left in time."],
     [0, lost(unsent), "not-sent", "This machine could not send the request (EPERM)."],
     [0, lost(unsent, unsent), "not-sent", "This machine could not send all 2 requests (EPERM)."],
     [0, lost(unknown), "no-reply", "What became of the request is not known, because the kernel of this machine dropped packets."],

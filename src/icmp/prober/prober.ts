@@ -1,11 +1,13 @@
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import { RETRY_MS } from "../../gate/bounds.ts";
+import { type Caller, Gate } from "../../gate/gate.ts";
 import { type Clock, pause, systemClock } from "../../util/clock.ts";
 import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socket/socket.ts";
 import type { NoIcmp } from "../unavailable.ts";
 import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
+import { createDeadlines, type Waiting } from "./deadlines.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
-import { RETRY_MS, TargetLimit } from "./target-limit.ts";
 
 /** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
 const GRACE_MS = 1;
@@ -28,6 +30,8 @@ export const TAG_MS = 60_000;
 export const QUARANTINE_MS = 10_000;
 /** Probes remembered at once, outstanding or in quarantine. */
 export const MAX_PROBES = 2 ** 16;
+/** The part of them above which no run begins, so that those under way can go on. */
+const FULL = 0.75;
 /** How often the socket is read and expired probes are freed, in milliseconds, also if no signal comes. */
 export const SWEEP_MS = 1000;
 /** Random sequences tried for a probe: an identifier has 65,536, and most are free. */
@@ -43,8 +47,10 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly payloadBytes?: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** On whose behalf it is sent; absent for one who shares with nobody. */
+  readonly caller?: Caller | undefined;
   /**
-   * Called when the probe leaves, which the bound for its target's /64 can delay, with the address that it comes
+   * Called when the probe leaves, which the gate can delay, with the address that it comes
    * from: another one than `source` if that is gone, as after a renumbering.
    */
   readonly onSent?: (source: Ipv6Address) => void;
@@ -69,14 +75,14 @@ export type Answer =
 const ABORTED: Answer = { kind: "aborted" };
 
 /** A probe from its sending to the end of its quarantine. */
-interface RememberedProbe extends SentProbe {
+interface RememberedProbe extends SentProbe, Waiting {
   readonly request: ProbeRequest;
-  /** The end of the quarantine. */
-  readonly freeMs: number;
+  /** How many packets the kernel had dropped before: see `IcmpSocket.dropped`. */
+  readonly dropped: number;
   /** The response that counts so far. */
   answer: Response | undefined;
-  /** Called with each `answer` while the caller waits for the final one. */
-  settle: ((answer: Response, isInTime: boolean) => void) | undefined;
+  /** Resolves with how it ends. */
+  readonly resolve: (answer: Answer) => void;
 }
 
 /** The parts of a prober; tests supply their own. */
@@ -102,6 +108,8 @@ export interface ProberOptions {
  */
 export class Prober {
   readonly clock: Clock;
+  /** The gate that its probes leave by. */
+  readonly gate: Gate;
   /** Why it has no raw socket and can only ping; null if it has one. */
   readonly withoutRaw: NoIcmp | null;
   /** How often each thing has happened since the prober was opened. */
@@ -131,11 +139,11 @@ export class Prober {
   /** When the tag is changed. */
   #renewMs: number;
   readonly #socket: IcmpSocket;
-  readonly #limit: TargetLimit;
   readonly #closing = new AbortController();
   /** By their keys, in the order of sending. */
   readonly #probes = new Map<number, RememberedProbe>();
   #outstanding = 0;
+  readonly #deadlines: ReturnType<typeof createDeadlines<RememberedProbe>>;
   /** Ends the waits of a run that listens. */
   readonly #listening = new WeakMap<AbortSignal, AbortController>();
   #sweptMs = -Infinity;
@@ -152,7 +160,12 @@ export class Prober {
   }: ProberOptions) {
     this.clock = clock;
     this.withoutRaw = withoutRaw;
-    this.#limit = new TargetLimit();
+    this.gate = new Gate(clock);
+    this.#deadlines = createDeadlines(
+      clock,
+      (front) => this.#expire(front),
+      (probe) => this.#finish(probe, probe.answer ?? ABORTED),
+    );
     this.#random = random;
     this.#tag = this.#randomBytes(1).readUInt8();
     this.#renewMs = clock.nowMs() + TAG_MS;
@@ -163,6 +176,11 @@ export class Prober {
   /** Probes without an answer so far. */
   get outstanding(): number {
     return this.#outstanding;
+  }
+
+  /** True if so many probes are remembered that no run may begin. */
+  get isFull(): boolean {
+    return this.#probes.size >= FULL * MAX_PROBES;
   }
 
   /** A random flow label that is not 0; RFC 6437 section 3. */
@@ -186,24 +204,31 @@ export class Prober {
   /**
    * Sends one echo request and resolves with how it ends. Where another machine's error says that the path ends, a
    * reply to the same probe is awaited for `REPLY_AFTER_ERROR_MS`.
+   *
+   * @param retries how often the kernel had no room for it before
    */
-  async probe(request: ProbeRequest): Promise<Answer> {
+  probe(request: ProbeRequest, retries = 0): Promise<Answer> {
+    const { signal } = request;
+    if (signal.aborted) return Promise.resolve(ABORTED);
+    const mayLeave = this.gate.mayLeave(request, signal);
+    // Nearly always it leaves at once: then nothing is kept but its promise.
+    if (mayLeave === true) return this.#send(request, retries);
+    return mayLeave.then((leaves) => (leaves ? this.#send(request, retries) : ABORTED));
+  }
+
+  /** Sends it again if that can help. */
+  async #refuse(request: ProbeRequest, retries: number, code: string): Promise<Answer> {
     const { target, scopeId, flowLabel, source, signal } = request;
-    for (let retries = 0; !signal.aborted; ) {
-      const answer = this.#send(request);
-      if (answer instanceof Promise) return await answer;
-      const isRefused = typeof answer === "string";
-      if (isRefused && (!NO_BUFFER.includes(answer) || ++retries > MAX_BUFFER_RETRIES)) {
-        const chosen = this.route(target, scopeId, flowLabel);
-        if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
-          return await this.probe({ ...request, ...chosen });
-        }
-        this.counters.refused++;
-        return { kind: "refused", code: answer };
-      }
-      await pause(this.clock, isRefused ? RETRY_MS : answer, signal);
+    if (NO_BUFFER.includes(code) && retries < MAX_BUFFER_RETRIES) {
+      await pause(this.clock, RETRY_MS, signal);
+      return await this.probe(request, retries + 1);
     }
-    return ABORTED;
+    const chosen = this.route(target, scopeId, flowLabel);
+    if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
+      return await this.probe({ ...request, ...chosen });
+    }
+    this.counters.refused++;
+    return { kind: "refused", code };
   }
 
   /**
@@ -224,73 +249,73 @@ export class Prober {
     this.#socket.close();
   }
 
-  /** Sends now: the answer to come, an errno name, or how long to wait because a bound for the target is reached. */
-  #send(request: ProbeRequest): Promise<Answer> | string | number {
+  /** Sends now, unless the kernel refuses it. */
+  #send(request: ProbeRequest, retries: number): Promise<Answer> {
     const { source, timeoutMs, flowLabel, payloadBytes, probedPort } = request;
     const nowMs = this.clock.nowMs();
     // The timer is late where the event loop was blocked.
     if (nowMs >= this.#sweptMs + SWEEP_MS) this.#sweep();
     this.#renewTag(nowMs);
-    const waitMs = this.#limit.take(request, nowMs);
-    if (waitMs > 0) return waitMs;
     const identifier = this.#identifierOf(request);
     const sequence = this.#freeSequence(identifier);
-    if (sequence === null) return "ENOBUFS";
+    if (sequence === null) return this.#refuse(request, retries, "ENOBUFS");
     const cookie = this.#randomBytes(COOKIE_BYTES);
     const message = encodeEchoRequest(identifier, sequence, cookie, payloadBytes, flowLabel);
     const dropped = this.#socket.dropped(probedPort);
     const sentMs = this.#socket.send({ ...request, message });
-    if (typeof sentMs === "string") return sentMs;
+    if (typeof sentMs === "string") return this.#refuse(request, retries, sentMs);
     this.counters.sent++;
-    const freeMs = sentMs + timeoutMs + QUARANTINE_MS;
-    const probe = { request, cookie, sentMs, freeMs, answer: undefined, settle: undefined };
+    const halves = new DataView(cookie.buffer);
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const probe: RememberedProbe = {
+      request,
+      cookie0: halves.getUint32(0),
+      cookie1: halves.getUint32(4),
+      sentMs,
+      dropped,
+      answer: undefined,
+      expiryMs: sentMs + timeoutMs + GRACE_MS,
+      line: undefined,
+      resolve,
+    };
     this.#probes.set(probeKey(identifier, sequence), probe);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     request.onSent?.(source);
-    return this.#answerTo(probe, () => this.#socket.dropped(probedPort) === dropped);
+    this.#outstanding++;
+    this.#deadlines.add(probe, timeoutMs);
+    return promise;
   }
 
   /**
-   * Resolves with the answer to a probe, or why there is none.
-   *
-   * @param isWhole false if the kernel has dropped packets since
+   * Ends the probes in front whose time is over, once all that came before is read. Returns when to look again if any
+   * is left.
    */
-  #answerTo(probe: RememberedProbe, isWhole: () => boolean): Promise<Answer> {
-    const { request, sentMs } = probe;
-    const { signal, timeoutMs } = request;
-    const { promise, resolve } = Promise.withResolvers<Answer>();
-    let cancel = () => {};
-    let expiryMs = sentMs + timeoutMs + GRACE_MS;
-    const finish = (answer: Answer) => {
-      cancel();
-      probe.settle = undefined;
-      this.#outstanding--;
-      signal.removeEventListener("abort", abort);
-      resolve(answer);
-    };
-    const abort = () => finish(probe.answer ?? ABORTED);
-    const expire = () => {
-      const readUntilMs = this.#read();
-      if (probe.settle === undefined) return;
-      if (readUntilMs < expiryMs) return expireAfter(GRACE_MS);
-      const isKnown = probe.answer !== undefined || isWhole();
+  #expire(front: Iterable<RememberedProbe>): number | undefined {
+    const readUntilMs = this.#read();
+    for (const probe of front) {
+      const { answer, expiryMs, request } = probe;
+      if (readUntilMs < expiryMs) return Math.max(expiryMs, this.clock.nowMs() + GRACE_MS);
+      const isKnown =
+        answer !== undefined || this.#socket.dropped(request.probedPort) === probe.dropped;
       if (!isKnown) this.counters.dropped++;
-      finish(probe.answer ?? { kind: isKnown ? "timeout" : "unknown" });
-    };
-    const expireAfter = (delayMs: number) => {
-      cancel();
-      cancel = this.clock.after(delayMs, expire);
-    };
-    probe.settle = (answer, isInTime) => {
-      if (!isInTime) return finish({ kind: "timeout" });
-      if (!mayBeOutweighed(answer, request)) return finish(answer);
-      expiryMs = sentMs + answer.rttMs + REPLY_AFTER_ERROR_MS;
-      expireAfter(expiryMs - this.clock.nowMs());
-    };
-    signal.addEventListener("abort", abort);
-    this.#outstanding++;
-    expireAfter(expiryMs - this.clock.nowMs());
-    return promise;
+      this.#finish(probe, answer ?? { kind: isKnown ? "timeout" : "unknown" });
+    }
+    return undefined;
+  }
+
+  /** Ends an outstanding probe by a response, at once or when none can outweigh it any more. */
+  #settle(probe: RememberedProbe, answer: Response, isInTime: boolean): void {
+    if (isInTime && mayBeOutweighed(answer, probe.request)) {
+      this.#deadlines.remove(probe);
+      probe.expiryMs = probe.sentMs + answer.rttMs + REPLY_AFTER_ERROR_MS;
+      this.#deadlines.add(probe, REPLY_AFTER_ERROR_MS);
+    } else this.#finish(probe, isInTime ? answer : { kind: "timeout" });
+  }
+
+  #finish(probe: RememberedProbe, answer: Answer): void {
+    this.#deadlines.remove(probe);
+    this.#outstanding--;
+    probe.resolve(answer);
   }
 
   /** Random for a SYN, which has no cookie. */
@@ -313,8 +338,8 @@ export class Prober {
   #sweep(): void {
     this.#sweptMs = this.clock.nowMs();
     const readUntilMs = this.#read();
-    for (const [key, { freeMs }] of this.#probes) {
-      if (freeMs > readUntilMs) break;
+    for (const [key, { sentMs, request }] of this.#probes) {
+      if (sentMs + request.timeoutMs + QUARANTINE_MS > readUntilMs) break;
       this.#probes.delete(key);
     }
     if (this.#probes.size > 0) return;
@@ -368,9 +393,9 @@ export class Prober {
     if (isReply && response.isOtherSource) this.counters.otherSource++;
     // This machine's own error says only that it did not find a neighbour.
     if (isReply || !equalIpv6(response.from, request.source)) {
-      this.#limit.answered(request.target, this.clock.nowMs());
+      this.gate.bounds.answered(request.target, this.clock.nowMs());
     }
-    if (isReply && !aborted) this.#limit.reached(request, this.clock.nowMs());
+    if (isReply && !aborted) this.gate.bounds.reached(request, this.clock.nowMs());
     // An error is never late: Linux takes three seconds to miss a neighbour.
     const isInTime = !aborted && (!isReply || response.rttMs <= request.timeoutMs);
     const isFirst = probe.answer === undefined;
@@ -380,7 +405,7 @@ export class Prober {
     if (!aborted) request.onResponse?.(response, isAnswer);
     this.#listening.get(request.signal)?.abort();
     this.#listening.delete(request.signal);
-    if (isAnswer) probe.settle?.(response, isInTime);
+    if (isAnswer && probe.line) this.#settle(probe, response, isInTime);
   }
 
   #randomBytes(count: number): Buffer<ArrayBuffer> {

@@ -21,14 +21,14 @@ export function urlOf(path: string, base = document.baseURI): string {
 /**
  * Calls the API, with the key if there is one.
  *
- * @param onPart gets the data of each event, if the endpoint has some, before the result
+ * @param onPart gets the data and the name of each event, if the endpoint has some, before the result
  * @throws AbortError if the signal aborts
  */
 export async function call(
   path: string,
   signal: AbortSignal,
   onLimit: (limit: Limit) => void,
-  onPart?: (data: object) => void,
+  onPart?: (data: object, event: string) => void,
 ): Promise<Called> {
   const key = storedKey()?.key;
   const failed = (problem: Problem): Called => {
@@ -59,7 +59,7 @@ export async function call(
     const value = JSON.parse(data);
     if (event === "result") return { result: value };
     if (event === "error") return failed(value.error);
-    onPart?.(value);
+    onPart?.(value, event);
   }
   signal.throwIfAborted();
   const message = "The connection to the service ended before the result came; try again.";

@@ -17,9 +17,11 @@ export function parseBookmark(hash: string, tools: readonly ToolName[]): Bookmar
   const [, path = "", query = ""] = /^#?\/?([^?]*)(?:\?(.*))?$/.exec(hash) ?? [];
   const [name, ...rest] = path.split("/");
   const tool = tools.find((tool) => tool === name) ?? HOME;
+  const text = rest.join("/");
   return {
     tool,
-    subject: tool === HOME ? "" : decode(rest.join("/")),
+    // A text that is not percent-encoded UTF-8 means itself.
+    subject: tool === HOME ? "" : (attempt(() => decodeURIComponent(text)) ?? text),
     options: Object.fromEntries(new URLSearchParams(query)),
   };
 }
@@ -56,9 +58,4 @@ export function pathOf({ path, subject, onPage }: PageTool, bookmark: Bookmark):
 /** Colons and commas, which may be in a path, a query and a fragment, are easier to read than their codes. */
 function readable(encoded: string): string {
   return encoded.replaceAll("%3A", ":").replaceAll("%2C", ",");
-}
-
-/** A text that is not percent-encoded UTF-8 means itself. */
-function decode(text: string): string {
-  return attempt(() => decodeURIComponent(text)) ?? text;
 }

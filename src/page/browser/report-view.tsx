@@ -12,11 +12,12 @@ interface ReportViewProps {
   /** As far as it is known; null if nothing is. */
   document: object | null;
   asked: Asked;
-  isRunning?: boolean;
+  /** Said as long as nothing is known; false if nothing is waited for. */
+  waiting?: string | false;
 }
 
 /** The report of a document, and the pictures of its tool. */
-export function ReportView({ tool, document, asked, isRunning = false }: ReportViewProps) {
+export function ReportView({ tool, document, asked, waiting = false }: ReportViewProps) {
   const report = document && reporterOf(tool).report(document);
   const view = viewOf(tool);
   const facts = report && <Facts facts={report.facts} />;
@@ -25,7 +26,7 @@ export function ReportView({ tool, document, asked, isRunning = false }: ReportV
   const areLast = !picture && report?.tables.some(hasHosts);
   return (
     <>
-      <Announcement report={report} waiting={isRunning && "Waiting for the first answer"} />
+      <Announcement report={report} waiting={waiting} />
       {document && view.figure?.(document, asked)}
       {!areLast && facts}
       {picture ??

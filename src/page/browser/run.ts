@@ -10,22 +10,22 @@ export interface Problem {
   readonly details?: { readonly parameter?: string };
 }
 
-/**
- * How far a run has come: `stopped` by its user, `broken` without an answer of the service, or `done` with its
- * result or an error.
- */
-export type RunState = "running" | "stopped" | "broken" | "done";
-
 /** A run of a tool: all that is shown, copied and saved of it is made from this. */
 export interface Run {
   readonly bookmark: Bookmark;
   /** The call of the API, below its base path. */
   readonly path: string;
-  readonly state: RunState;
+  /**
+   * How far it has come: `stopped` by its user, `broken` without an answer of the service, or `done` with its result or
+   * an error.
+   */
+  readonly state: "running" | "stopped" | "broken" | "done";
   /** True if it repeats its call; `parts` has the events of all calls. */
   readonly repeats: boolean;
   /** The events until now. */
   readonly parts: readonly object[];
+  /** Said as long as nothing else is known. */
+  readonly waits: string;
   /** Of the last call. */
   readonly result: object | null;
   readonly problem: Problem | null;
@@ -38,4 +38,5 @@ export interface Run {
 /** A run that has just begun. */
 export const NEW_RUN = {
   ...{ state: "running", repeats: false, parts: [], result: null, problem: null, given: null },
+  waits: "Waiting for the first answer",
 } as const satisfies Partial<Run>;

@@ -1,5 +1,5 @@
-import { useSyncExternalStore } from "hono/jsx/dom";
-import type { ToolName } from "../../tools/reports.ts";
+import { useState } from "hono/jsx/dom";
+import { type ToolName, WAITS } from "../../tools/reports.ts";
 import { pause, systemClock } from "../../util/clock.ts";
 import { call, type Limit } from "./api.ts";
 import { type Bookmark, bookmarkFor, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
@@ -28,22 +28,18 @@ const { subject } = bookmark;
 let state: State = { bookmark, runs: new Map(), limit: null, subject, notice: null };
 let active = new AbortController();
 /** Draws the page again; one component uses the state. */
-let redraw = () => {};
+let draw = (_: State) => {};
 
 function change(part: Partial<State>): void {
   state = { ...state, ...part };
-  redraw();
+  draw(state);
 }
 
 /** The state of the page; the component is drawn again when it changes. */
 export function useAppState(): State {
-  return useSyncExternalStore(
-    (listener) => {
-      redraw = listener;
-      return () => {};
-    },
-    () => state,
-  );
+  const [shown, show] = useState(state);
+  draw = show;
+  return shown;
 }
 
 /** The run of a bookmark, if there was one. */
@@ -103,8 +99,9 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
     change({ runs: new Map(state.runs).set(hash, own) });
   };
   let round = 0;
-  const onPart = (data: object) => {
+  const onPart = (data: object, event: string) => {
     if (signal.aborted) return;
+    if (event === "waiting") return note({ waits: WAITS[(data as { for: string }).for] ?? "" });
     // A run that repeats asks for one part at a time.
     note({ parts: [...own.parts, repeats ? { ...data, seq: round } : data] });
   };

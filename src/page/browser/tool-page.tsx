@@ -60,8 +60,8 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
       {comparison && <Tables tables={[comparison]} />}
       <div id="result" class={located.length > 1 ? "locations" : ""}>
         {located.map(({ location, run, document }) => {
-          const isRunning = run?.state === "running";
-          const view = <ReportView tool={name} {...{ document, asked, isRunning }} />;
+          const waiting = run?.state === "running" && run.waits;
+          const view = <ReportView tool={name} {...{ document, asked, waiting }} />;
           if (location === null) return view;
           const heading = `From ${location}`;
           return (

@@ -1,10 +1,13 @@
 /** The view of a client on a service at one address: a connection, the handshake of TLS, the head of an HTTP response. */
 import { addAbortListener } from "node:events";
-import { connect, type Socket } from "node:net";
-import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
-import { tryParseIp } from "../../addr/ip.ts";
+import type { Socket } from "node:net";
+import { type ConnectionOptions, checkServerIdentity, type TLSSocket } from "node:tls";
+import { type IpAddress, tryParseIp } from "../../addr/ip.ts";
 import { type DnsClient, lookupAddresses } from "../../dns/client.ts";
 import { parseHostname } from "../../dns/hostname.ts";
+import { openConnection, sourceTo } from "../../gate/connection.ts";
+import type { Caller, Gate } from "../../gate/gate.ts";
+import { abortedBy } from "../../util/abort.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
 import { round } from "../../util/numbers.ts";
 import { printable, quote } from "../../util/text.ts";
@@ -24,7 +27,7 @@ export interface Service {
 }
 
 /** Milliseconds for connections, a handshake, or a response. */
-export const ANSWER_MS = 4_000;
+const ANSWER_MS = 4_000;
 
 /** Characters of a text that a server chose. */
 const MAX_TEXT = 200;
@@ -53,28 +56,6 @@ async function judgeNoConnection(ip: string, isTimeout: boolean): Promise<Seen> 
   }
 }
 
-/**
- * The address that the kernel sends from to another.
- *
- * @throws the error of the kernel where it knows no way
- */
-async function sourceTo(ip: string): Promise<string> {
-  const hostname = ip.includes(":") ? "::" : "0.0.0.0";
-  const socket = await Bun.udpSocket({ hostname, connect: { hostname: ip, port: PLAIN_PORT } });
-  const { address } = socket.address;
-  socket.close();
-  return address;
-}
-
-/** True if an address is one of this machine, to which no packet leaves it. */
-export async function isOwnAddress(ip: string): Promise<boolean> {
-  try {
-    return (await sourceTo(ip)) === ip;
-  } catch {
-    return false;
-  }
-}
-
 /** A server that has just taken connections is not judged by one that fails: many limit them. */
 const NO_MORE = {
   status: "skipped",
@@ -95,35 +76,70 @@ async function firstOf<T>(
   signal: AbortSignal,
   listen: (resolve: (value: T) => void) => void,
 ): Promise<T | null> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  using _ = addAbortListener(signal, () => reject(signal.reason));
+  const { promise, resolve, reject } = Promise.withResolvers<T | null>();
   let isConnected = false;
+  const fail = (error: unknown) => (isConnected ? reject(error) : resolve(null));
+  using _ = addAbortListener(signal, () => fail(signal.reason));
   socket.on("connect", () => {
     isConnected = true;
   });
-  socket.on("error", reject);
-  socket.on("close", () => reject(new Error(CLOSED)));
+  socket.on("error", fail);
+  socket.on("close", () => fail(new Error(CLOSED)));
   listen(resolve);
+  // At once, as some servers do not end.
+  return await promise.finally(() => socket.destroy());
+}
+
+/** Opens connections to one service, each as soon as the gate lets it leave. */
+export interface Reach {
+  /** Aborts when a connection has not brought what was waited for within `ANSWER_MS`, or with the check. */
+  readonly limit: AbortSignal;
+  /** @throws the limit's reason */
+  open<Tls extends ConnectionOptions | undefined>(
+    tls: Tls,
+  ): Promise<Tls extends undefined ? Socket : TLSSocket>;
+}
+
+/**
+ * Lets something open connections to a service.
+ *
+ * @throws the signal's reason
+ */
+export async function withReach<T>(
+  { ip, port }: Service,
+  { gate, caller, signal }: { gate: Gate; caller: Caller; signal: AbortSignal },
+  use: (reach: Reach) => Promise<T>,
+): Promise<T> {
+  const target = tryParseIp(ip) as IpAddress;
+  const limit = abortedBy(signal);
+  let timer: Timer | undefined;
   try {
-    return await promise;
-  } catch (error) {
-    if (isConnected) throw error;
-    return null;
+    const result = await use({
+      limit: limit.signal,
+      async open(tls) {
+        // What the connection before was waited for has come; for this one the gate may take longer.
+        clearTimeout(timer);
+        const socket = await openConnection(gate, { target, port, caller }, limit.signal, tls);
+        timer = setTimeout(() => limit.abort(), ANSWER_MS);
+        if (socket === null) throw limit.signal.reason;
+        return socket;
+      },
+    });
+    // Whatever ended with the signal was cut, not silent.
+    signal.throwIfAborted();
+    return result;
   } finally {
-    // At once, as some servers do not end.
-    socket.destroy();
+    clearTimeout(timer);
+    limit.abort();
   }
 }
 
-/** Begins a TLS handshake without trust in any certificate, so that one that is not valid can be described. */
-const beginTls = ({ ip, port, name }: Service) =>
-  connectTls({
-    host: ip,
-    port,
-    rejectUnauthorized: false,
-    ALPNProtocols: ["http/1.1"],
-    ...(name !== null && { servername: name }),
-  });
+/** A TLS handshake without trust in any certificate, so that one that is not valid can be described. */
+const tlsOf = ({ name }: Service) => ({
+  rejectUnauthorized: false,
+  ALPNProtocols: ["http/1.1"],
+  ...(name !== null && { servername: name }),
+});
 
 const dateOf = (text: string) => new Date(text).toISOString().slice(0, 10);
 
@@ -180,11 +196,14 @@ interface Answer {
  *
  * @throws Error
  */
-async function requestHead(service: Service, signal: AbortSignal): Promise<Answer | null> {
+async function requestHead(
+  service: Service,
+  { open, limit: signal }: Reach,
+): Promise<Answer | null> {
   const { ip, port, name } = service;
   const isPlain = port === PLAIN_PORT;
   const host = name ?? (ip.includes(":") ? `[${ip}]` : ip);
-  const socket = isPlain ? connect({ host: ip, port }) : beginTls(service);
+  const socket = await open(isPlain ? undefined : tlsOf(service));
   const request = [
     "HEAD / HTTP/1.1",
     `Host: ${host}`,
@@ -248,9 +267,9 @@ function judgeNoHead(error: unknown, isTimeout: boolean): Seen {
 }
 
 /** Shakes hands by TLS, and judges what came. */
-export async function judgeTls(service: Service, limit: AbortSignal): Promise<Seen> {
+export async function judgeTls(service: Service, { open, limit }: Reach): Promise<Seen> {
   try {
-    const socket = beginTls(service);
+    const socket = await open(tlsOf(service));
     const seen = await firstOf<Seen>(socket, limit, (resolve) =>
       socket.on("secureConnect", () => resolve(judgeHandshake(socket, service.name))),
     );
@@ -267,14 +286,14 @@ export async function judgeTls(service: Service, limit: AbortSignal): Promise<Se
  */
 export async function judgeHttp(
   service: Service,
-  limit: AbortSignal,
+  reach: Reach,
   { config, resolvers }: Pick<Services, "config" | "resolvers">,
 ): Promise<Seen> {
   let head: Answer | null;
   try {
-    head = await requestHead(service, limit);
+    head = await requestHead(service, reach);
   } catch (error) {
-    return judgeNoHead(error, limit.aborted);
+    return judgeNoHead(error, reach.limit.aborted);
   }
   if (head === null) return NO_MORE;
   const name = head.location?.hostname ?? service.name;
@@ -282,7 +301,7 @@ export async function judgeHttp(
   const isElsewhere = name !== null && name !== service.name && service.ip.includes(":");
   return judgeHead(
     head,
-    isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, limit) : null,
+    isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, reach.limit) : null,
   );
 }
 
@@ -297,11 +316,15 @@ async function hasIpv6Address(client: DnsClient, host: string, signal: AbortSign
 }
 
 /** Opens connections one after another, as programs do. */
-export async function openTcp({ ip: host, port }: Service, attempts: number, limit: AbortSignal) {
+export async function openTcp(
+  { ip: host, port }: Service,
+  attempts: number,
+  { open, limit }: Reach,
+) {
   const times: number[] = [];
   while (times.length < attempts) {
+    const socket = await open(undefined);
     const startMs = performance.now();
-    const socket = connect({ host, port });
     const taken = await firstOf<number>(socket, limit, (resolve) =>
       socket.on("connect", () => resolve(performance.now() - startMs)),
     );

@@ -1,10 +1,16 @@
+import type { Call } from "../../api/endpoint.ts";
+import { clientGone } from "../../api/errors.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
+import type { Caller, Gate } from "../../gate/gate.ts";
+import { abortedBy } from "../../util/abort.ts";
 import { newStamp } from "../../util/stamp.ts";
-import { PROBING, probedPortOf, takeSlot } from "../run.ts";
-import { endpoint } from "../services.ts";
-import { parseTarget } from "../target.ts";
-import { LONGEST_MS, takeSteps, withLimit } from "./engine.ts";
+import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
+import { endpoint, type Services } from "../services.ts";
+import { createSharing } from "../sharing.ts";
+import { parseTarget, type Target } from "../target.ts";
+import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
+import { LONGEST_MS, takeSteps } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder } from "./findings.ts";
 import { checkBegin, checkResult, checkStep } from "./result.ts";
@@ -13,8 +19,16 @@ import { checkVerdict, TLS_PORT } from "./verdict.ts";
 /** How many requests a check counts as: two questions to three resolvers, four addresses, and the path. */
 const PRICE = 12;
 
-/** Milliseconds behind the longest check until its connection may close. */
-const GRACE_MS = 5_000;
+/** How long after it began a check is joined by others of the same name and port, in milliseconds. */
+const JOINED_MS = 5_000;
+
+/** An event of a check: its name and data. */
+type Event = Parameters<NonNullable<Call["onEvent"]>>;
+
+/** The checks under way that leave through each gate. */
+const underWay = new WeakMap<Gate, ReturnType<typeof newSharing>>();
+
+const newSharing = () => createSharing<Event, Awaited<ReturnType<typeof measure>> | null>(null);
 
 /** `GET /check/{name}`: whether a name works over IPv6, and if not, why. */
 export const check = endpoint({
@@ -48,21 +62,48 @@ export const check = endpoint({
   },
   response: checkResult,
   example,
-  events: () => ({ begin: checkBegin(), step: checkStep() }),
+  events: () => ({ waiting: waitingEvent(), begin: checkBegin(), step: checkStep() }),
   async handle({ name: subject, port }, call, services) {
-    const stamp = newStamp();
     const target = parseTarget(subject);
     probedPortOf({ protocol: "tcp", port }, services.config);
-    call.allowSeconds((LONGEST_MS + GRACE_MS) / 1000);
-    const release = await takeSlot(services.probeSlots, call.client, call.signal);
-    const steps = await withLimit(call.signal, LONGEST_MS, (signal) =>
-      takeSteps(target, port, { ...call, signal }, services),
-    ).finally(release);
+    call.allowSeconds((MAX_TURN_MS + LONGEST_MS + DEADLINE_MS) / 1000);
+    using turn = await takeTurn(services, call);
+    const startMs = performance.now();
+    const share = underWay.getOrInsertComputed(services.gate, newSharing);
+    const measured = await share(
+      JSON.stringify([subject, port]),
+      (signal, onEvent) => {
+        const shared = { ...call, signal, onEvent: (...event: Event) => onEvent(event) };
+        return measure(target, port, shared, services, turn.caller);
+      },
+      call.signal,
+      (event) => call.onEvent?.(...event),
+      // Nobody joins one that waits for the packets of its own client.
+      () => performance.now() - startMs < JOINED_MS && !turn.waited(),
+    );
+    if (measured === null) throw clientGone();
+    const { stamp, steps } = measured;
     return {
       name: subject,
       port,
       steps: inOrder(steps),
-      details: { ...stamp, verdict: checkVerdict(subject, port, steps) },
+      details: { ...stamp, verdict: checkVerdict(subject, port, steps), ...turn.waited() },
     };
   },
 });
+
+async function measure(
+  target: Target,
+  port: number,
+  call: Call,
+  services: Services,
+  caller: Caller,
+) {
+  const stamp = newStamp();
+  const limit = abortedBy(call.signal, LONGEST_MS);
+  const taking = takeSteps(target, port, { ...call, signal: limit.signal }, services, caller);
+  const steps = await taking.finally(() => limit.abort());
+  // Whatever ended with the client was cut, not silent.
+  call.signal.throwIfAborted();
+  return { stamp, steps };
+}

@@ -3,7 +3,9 @@ import { formatIpv6 } from "../../addr/format.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readParameters, sentTexts } from "../../api/parameters.ts";
-import { ProbeSlots } from "../../limits/probe-slots.ts";
+import { isOwnAddress } from "../../gate/connection.ts";
+import { FairSlots } from "../../gate/fair-slots.ts";
+import type { Caller } from "../../gate/gate.ts";
 import { ENOUGH } from "../budget.ts";
 import { dns } from "../dns/endpoint.ts";
 import type { DnsResult } from "../dns/result.ts";
@@ -17,7 +19,7 @@ import type { Endpoint, Services } from "../services.ts";
 import type { Target } from "../target.ts";
 import { traceroute } from "../trace/endpoint.ts";
 import type { TraceResult } from "../trace/result.ts";
-import { ANSWER_MS, isOwnAddress, judgeHttp, judgeTls, openTcp, type Service } from "./connect.ts";
+import { judgeHttp, judgeTls, openTcp, type Service, withReach } from "./connect.ts";
 import {
   addressesIn,
   judgeEcho,
@@ -59,8 +61,15 @@ type Take = (name: Step["name"], ip: string | null, run: () => Promise<Seen>) =>
  *
  * @param target the name, or the one address
  * @param call its signal aborts when the caller has gone, or the time is over
+ * @param caller for whom connections leave
  */
-export async function takeSteps(target: Target, port: number, call: Call, services: Services) {
+export async function takeSteps(
+  target: Target,
+  port: number,
+  call: Call,
+  services: Services,
+  caller: Caller,
+) {
   const { signal } = call;
   const steps: Step[] = [];
   const enough = new AbortController();
@@ -70,7 +79,7 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
       readParameters(tool.parameters, sentTexts(texts)),
       { ...call, enough: enough.signal, onEvent, allowSeconds() {} },
       // Within the slot of the check.
-      { ...services, probeSlots: new ProbeSlots(1) },
+      { ...services, probeSlots: new FairSlots(1) },
     )) as object;
   const take: Take = async (name, ip, run) => {
     const startMs = performance.now();
@@ -89,18 +98,24 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
     "name" in target
       ? lookUp(target.text, take, ask)
       : { ipv6: [formatIpv6(target.address)], ipv4: [], ended: true };
-  const isAllowed = (ip: string) =>
-    stepOf("policy", ip, judgePolicy(ip, services), 0).status !== "fail";
+  const mayUse = async (ip: string) => judgePolicy(ip, services, await isOwnAddress(ip));
+  const isAllowed = async (ip: string) =>
+    stepOf("policy", ip, await mayUse(ip), 0).status !== "fail";
+  const firstAllowed = async (ips: readonly string[]) => {
+    for (const ip of ips) if (await isAllowed(ip)) return ip;
+    return undefined;
+  };
 
   /** Opens connections, probes the port, and talks as a browser does; false if that failed. */
   const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
     const service: Service = { ip, port, name: "name" in target ? target.name : null };
+    const through = { gate: services.gate, caller, signal };
     const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
-      withLimit(signal, ANSWER_MS, (limit) => judge(service, limit, services));
+      withReach(service, through, (reach) => judge(service, reach, services));
     const open = async () => {
       const [probed, opened] = await Promise.all([
         probePort?.(),
-        withLimit(signal, ANSWER_MS, (limit) => openTcp(service, CONNECTIONS, limit)),
+        withReach(service, through, (reach) => openTcp(service, CONNECTIONS, reach)),
       ]);
       if (opened.finding) return probed?.finding ? probed : opened;
       if (!probed?.finding) return { ...opened, ...(probed && { text: probed.text }) };
@@ -113,8 +128,7 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
     return !isWeb(port) || (await take("http", ip, within(judgeHttp)));
   };
   const useIpv6 = async (ip: string): Promise<boolean> => {
-    const mayUse = async () => judgePolicy(ip, services, await isOwnAddress(ip));
-    if (!(await take("policy", ip, mayUse))) return false;
+    if (!(await take("policy", ip, () => mayUse(ip)))) return false;
     const to = { target: ip, count: PROBES };
     const echoed = ask(ping, to) as Promise<PingResult>;
     const isAlive = echoed.then(
@@ -136,7 +150,7 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
     return works;
   };
   const useIpv4 = async () => {
-    const ip = (await ipv4).find(isAllowed);
+    const ip = await firstAllowed(await ipv4);
     if (ip !== undefined) await use(ip);
   };
   const checkPath = async (ip: string) => {
@@ -159,13 +173,13 @@ export async function takeSteps(target: Target, port: number, call: Call, servic
     const { promise: chosen, resolve: choose } = Promise.withResolvers<string | undefined>();
     const all = ips.map(async (ip) => {
       // The path to an address that does not work explains more.
-      if (!(await useIpv6(ip)) && isAllowed(ip)) choose(ip);
+      if (!(await useIpv6(ip)) && (await isAllowed(ip))) choose(ip);
     });
     const path = chosen.then(async (ip) => {
       if (ip !== undefined) await checkPath(ip);
     });
     await Promise.all(all);
-    choose(ips.find(isAllowed));
+    choose(await firstAllowed(ips));
     await path;
   };
 
@@ -202,26 +216,4 @@ function lookUp(hostname: string, take: Take, ask: Ask) {
     judgeNames(...(await Promise.all([six.answered, four.answered, proof]))),
   );
   return { ipv6: six.ips, ipv4: four.ips, ended };
-}
-
-/**
- * Does something that ends after some milliseconds.
- *
- * @throws the signal's reason
- */
-export async function withLimit<T>(
-  signal: AbortSignal,
-  longestMs: number,
-  run: (limit: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), longestMs);
-  try {
-    const seen = await run(AbortSignal.any([signal, limit.signal]));
-    // Whatever ended with the signal was cut, not silent.
-    signal.throwIfAborted();
-    return seen;
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -106,7 +106,7 @@ export function judgePolicy(
   const special = address && !isIn(targets.allow) && specialOf(address);
   if (!special) {
     if (!isOwn || isIn(targets.allow)) return { text: "It may be connected to." };
-    const text = `${ip} is an address of this machine: no packet to it leaves the machine.`;
+    const text = `${ip} is an address of this machine, whose own services are not for callers. SIXSCOPE_TARGETS_ALLOW can allow it.`;
     return { finding: "own-machine", text };
   }
   if (isIn(OWN())) {
@@ -123,17 +123,17 @@ export function judgeEcho({ stats, details: { verdict } }: PingResult): Seen {
 }
 
 /**
- * Judges a ping of a TCP port.
+ * Judges a ping of a TCP port; null if no SYN has left in time, which says nothing of it.
  *
  * @param isAlive true if the target has answered echo requests before; it may answer only a few
  */
-export function judgePort({ details }: PingResult, isAlive: boolean): Seen {
+export function judgePort({ details }: PingResult, isAlive: boolean): Seen | null {
   const { port, lost, verdict } = details;
   const text =
     port?.echo === false && isAlive ? `${verdict.text} Those before were.` : verdict.text;
   if (port?.state === "open") return { text };
   if (port?.state === "closed") return { finding: "port-closed", text };
-  if (verdict.code === "not-sent") return { finding: "not-sent", text };
+  if (verdict.code === "not-sent") return lost.length > 0 ? { finding: "not-sent", text } : null;
   if (lost.some((sample) => "from" in sample)) {
     // A firewall that lets echo requests through refuses the port alone.
     return { finding: isAlive || port?.echo ? "port-closed" : "unreachable", text };

@@ -11,7 +11,7 @@ import {
   type ValueOf,
   whole,
 } from "../../api/schemas.ts";
-import { verdictField } from "../fields.ts";
+import { verdictField, waitedMs } from "../fields.ts";
 import { CODES, STEPS, VERDICTS } from "./findings.ts";
 
 /** The schema of the result. */
@@ -20,7 +20,11 @@ export function checkResult() {
     name: text("The name or address as it was sent."),
     port: whole("The TCP port.", 1, 65_535),
     steps: list(checkStep(), "The steps, in the order in which people read them."),
-    details: z.strictObject({ ...measured(), verdict: verdictField(VERDICTS) }),
+    details: z.strictObject({
+      ...measured(),
+      verdict: verdictField(VERDICTS),
+      waitedMs: waitedMs(),
+    }),
   });
 }
 

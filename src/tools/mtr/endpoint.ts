@@ -2,9 +2,10 @@ import type { Call } from "../../api/endpoint.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import type { Names } from "../hop-names.ts";
 import { named, nameOf, openPathRun, pathParameters } from "../hops.ts";
-import { PROBING, protocolParameters, targetParameter } from "../run.ts";
+import { PROBING, protocolParameters, TRACE_SYNS, targetParameter } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
 import { certainHops, type TraceHop } from "../trace/responses.ts";
+import { waitingEvent } from "../turn.ts";
 import { mtr as runMtr } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import {
@@ -53,12 +54,13 @@ export const mtr = endpoint({
   },
   response: mtrResult,
   example,
-  events: () => ({ round: mtrRound() }),
+  events: () => ({ waiting: waitingEvent(), round: mtrRound() }),
   async handle({ target, names: wanted, protocol, port: number, ...wish }, call, services) {
     const probed = { target, names: wanted, protocol, port: number };
     const { rounds, intervalMs } = wish;
     const longestMs = (rounds - 1) * intervalMs + services.config.probeTimeoutMs;
-    using run = await openPathRun(probed, longestMs, call, services);
+    const syns = TRACE_SYNS + rounds;
+    using run = await openPathRun({ ...probed, syns }, longestMs, call, services);
     const { names } = run;
     const shown = (hops: readonly MtrHop[]) =>
       hops.map((hop) => withNames(hop, names.names, services));

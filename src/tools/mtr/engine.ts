@@ -44,14 +44,14 @@ export async function mtr(
   { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
 ) {
   const { rounds, intervalMs, ...traceRequest } = request;
-  const { target, scopeId = 0, maxHops, timeoutMs, probedPort } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, probedPort, caller } = request;
   const finished = new AbortController();
   const signal = prober.signalFor(callersSignal, budget.enough, finished.signal);
   const traced = await traceroute(prober, traceRequest, { signal: callersSignal, onHop });
   if (traced.kind !== "done") return traced;
   const { flowLabel } = traced;
   let { source } = traced;
-  const probe = { target, scopeId, flowLabel, probedPort, timeoutMs, signal };
+  const probe = { target, scopeId, flowLabel, probedPort, caller, timeoutMs, signal };
   const counted = new MtrRounds();
   let end = traced.hops.length;
   /** The hop up to which a target that falls silent is looked for. */
@@ -62,7 +62,10 @@ export async function mtr(
   /** Resolve when a probe has left, or will not. */
   let leaving: Promise<void>[] = [];
 
-  const ask = async (round: Round, hopLimit: number, turn: number): Promise<void> => {
+  // This machine's own error says that a neighbour does not answer.
+  const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
+  // With a callback, as the probes of a ping.
+  const ask = (round: Round, hopLimit: number, turn: number): Promise<void> => {
     const at = hopLimit - 1;
     const { promise, resolve: leave } = Promise.withResolvers<void>();
     leaving.push(promise);
@@ -70,23 +73,24 @@ export async function mtr(
       source = from;
       leave();
     };
-    // This machine's own error says that a neighbour does not answer.
-    const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
     const onResponse = (response: Response) => {
       if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
     };
-    const answer = await prober.probe({ ...probe, source, hopLimit, turn, onSent, onResponse });
-    leave();
-    if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
-    if (answer.kind === "unknown") round[at] = "unknown";
-    if (answer.kind === "refused") round[at] = "not-sent";
-    if ((answer.kind !== "reply" && answer.kind !== "error") || isOwn(answer)) return;
-    round[at] = answer;
-    if (answer.kind === "reply") [end, state] = [Math.min(end, hopLimit), answer.state];
-    if (endOf(answer) !== null || hopLimit < round.length || hopLimit >= maxHops) return;
-    end = Math.max(end, hopLimit + 1);
-    round.push("silent");
-    await ask(round, hopLimit + 1, turn);
+    const request = { ...probe, source, hopLimit, turn, onSent, onResponse };
+    return prober.probe(request).then((answer) => {
+      leave();
+      if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
+      if (answer.kind === "unknown") round[at] = "unknown";
+      if (answer.kind === "refused") round[at] = "not-sent";
+      if ((answer.kind !== "reply" && answer.kind !== "error") || isOwn(answer)) return undefined;
+      round[at] = answer;
+      if (answer.kind === "reply") [end, state] = [Math.min(end, hopLimit), answer.state];
+      if (endOf(answer) !== null || hopLimit < round.length || hopLimit >= maxHops)
+        return undefined;
+      end = Math.max(end, hopLimit + 1);
+      round.push("silent");
+      return ask(round, hopLimit + 1, turn);
+    });
   };
   let told = Promise.resolve();
   const tell = async (number: number) => {

@@ -1,6 +1,7 @@
 import { hopEvents, named, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
+import { waitingEvent } from "../turn.ts";
 import { LONGEST_SEARCH_MS, measureMtu } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { type MtuHop, mtuHop, mtuResult } from "./result.ts";
@@ -22,7 +23,7 @@ export const mtu = endpoint({
   parameters: { target: targetParameter, flowLabel, names },
   response: mtuResult,
   example,
-  events: () => ({ hop: mtuHop() }),
+  events: () => ({ waiting: waitingEvent(), hop: mtuHop() }),
   async handle({ flowLabel: label, ...probed }, call, services) {
     const { target } = probed;
     const rows = new Map<number, MtuHop>();
@@ -40,6 +41,8 @@ export const mtu = endpoint({
     const outcome = await run.outcome(measureMtu(run.prober, request, { ...run.options, onHop }));
     const { mtu, atMost, packetTooBig, lastLarge, firstSmall } = outcome;
     const { verdict: code, cause, error, doubtful, flowLabel } = outcome;
+    // A name that comes now belongs to these.
+    for (const row of outcome.hops) rows.set(row.hop, row);
     send(outcome.hops);
     await run.names.known();
     const hops = outcome.hops.map(shown);

@@ -71,7 +71,7 @@ export async function measureMtu(
   request: TraceRequest,
   { signal: callersSignal, onHop }: MtuOptions = {},
 ) {
-  const { target, scopeId = 0, timeoutMs } = request;
+  const { target, scopeId = 0, timeoutMs, caller } = request;
   const { clock } = prober;
   const route = prober.route(target, scopeId, request.flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route } as const;
@@ -124,7 +124,7 @@ export async function measureMtu(
       late();
     };
     const answer = await prober.probe({
-      ...{ target, scopeId, ...route, signal, hopLimit: Math.min(line, HOP_LIMIT) },
+      ...{ target, scopeId, ...route, signal, caller, hopLimit: Math.min(line, HOP_LIMIT) },
       ...(line === UDP && { probedPort }),
       payloadBytes: sentBytes - HEADERS_BYTES - (line === UDP ? UDP_HEADER_BYTES : 0),
       timeoutMs: waitMsOf(line),

@@ -3,6 +3,7 @@ import { integerParameter } from "../../api/parameters.ts";
 import { SILENCE_MS } from "../../icmp/prober/prober.ts";
 import { openRun, PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint } from "../services.ts";
+import { waitingEvent } from "../turn.ts";
 import { ping as sendPings } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import {
@@ -39,6 +40,7 @@ export const ping = endpoint({
   response: pingResult,
   example,
   events: () => ({
+    waiting: waitingEvent(),
     sample: z
       .union([pingSample(), lostSample()])
       .meta({ id: "Sample", description: "The outcome of an echo request." }),
@@ -47,7 +49,7 @@ export const ping = endpoint({
     const { target } = probed;
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = services.config;
     const longestMs = (count - 1) * intervalMs + Math.max(probeTimeoutMs, SILENCE_MS);
-    using run = await openRun(probed, longestMs, call, services, true);
+    using run = await openRun({ ...probed, syns: count }, longestMs, call, services, true);
     const request = { ...run.request, count, intervalMs };
     const onSample = (sample: Sample) => call.onEvent?.("sample", sample);
     const outcome = await run.outcome(sendPings(run.prober, request, { ...run.options, onSample }));

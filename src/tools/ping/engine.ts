@@ -6,6 +6,7 @@ import type { PortState } from "../../icmp/socket/socket.ts";
 import { errorName } from "../../icmp/wire/icmp-error.ts";
 import { pause } from "../../util/clock.ts";
 import { round } from "../../util/numbers.ts";
+import { ENOUGH } from "../budget.ts";
 import type { NoResult, RunOptions, RunRequest } from "../engine.ts";
 import type { Sample } from "./result.ts";
 import { describePing } from "./verdict.ts";
@@ -41,13 +42,14 @@ const TIMER_MS = 2;
  * nothing has answered, `SILENCE_MS` after the last one.
  */
 export async function ping(prober: Prober, request: PingRequest, options: PingOptions = {}) {
-  const { target, scopeId = 0, count, intervalMs, timeoutMs, probedPort } = request;
+  const { target, scopeId = 0, count, intervalMs, timeoutMs, probedPort, caller } = request;
   const { clock } = prober;
   const end = new AbortController();
-  const signal = prober.signalFor(options.signal, end.signal);
+  const signal = prober.signalFor(options.signal, options.budget?.enough, end.signal);
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return unreachable(route);
-  const probe = { target, scopeId, ...route, probedPort, hopLimit: HOP_LIMIT, timeoutMs, signal };
+  const about = { target, scopeId, ...route, probedPort, caller };
+  const probe = { ...about, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
   let state: PortState | undefined;
@@ -58,7 +60,8 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
     all[sample.seq - 1] = sample;
     options.onSample?.(sample);
   };
-  const ask = async (seq: number, onSent: (source: Ipv6Address) => void) => {
+  // With a callback, because an async function in its wait takes more memory than all else of a probe.
+  const ask = (seq: number, onSent: (source: Ipv6Address) => void) => {
     const onResponse = (response: Response, isAnswer: boolean) => {
       if (!isAnswer) {
         duplicates++;
@@ -68,11 +71,12 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
       if (response.kind === "reply" && !("reason" in sample)) state = response.state;
       note(sample);
     };
-    const answer = await prober.probe({ ...probe, source, turn: seq, onSent, onResponse });
-    const isSilent = answer.kind === "timeout" || answer.kind === "unknown";
-    // A reply may have come too late.
-    if (isSilent && !(seq - 1 in all)) note({ seq, reason: answer.kind });
-    if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
+    return prober.probe({ ...probe, source, turn: seq, onSent, onResponse }).then((answer) => {
+      const isSilent = answer.kind === "timeout" || answer.kind === "unknown";
+      // A reply may have come too late.
+      if (isSilent && !(seq - 1 in all)) note({ seq, reason: answer.kind });
+      if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
+    });
   };
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();
@@ -93,13 +97,15 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   const untilMs = lastSentMs + SILENCE_MS;
   while (!signal.aborted && clock.nowMs() < untilMs && isSilence(all, source))
     await prober.listen(signal, untilMs);
-  if (signal.aborted) return { kind: "aborted" } as const;
+  if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" } as const;
   end.abort();
 
-  const refused = all.filter((sample) => "errno" in sample);
+  // Without those that had not left when there was enough.
+  const samples = Object.values(all);
+  const refused = samples.filter((sample) => "errno" in sample);
   const last = refused.at(-1);
   if (refused.length === count && last !== undefined) return unreachable(last.errno);
-  return { kind: "done" as const, source, state, duplicates, ...describePing(all) };
+  return { kind: "done" as const, source, state, duplicates, ...describePing(samples) };
 }
 
 const unreachable = (code: string): NoResult => ({ kind: "unreachable", code });

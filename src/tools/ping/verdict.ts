@@ -67,6 +67,7 @@ export function pingVerdict(received: number, lost: readonly LostSample[]) {
     same.length < errors.length &&
       `Other ICMPv6 errors answered ${share(errors.length - same.length)}.`,
     late > 0 && `${plural(late, "answer")} came after the timeout.`,
+    sent === 0 && lost.length === 0 && "No request left in time.",
     unsent[0] &&
       `This machine could not send ${share(unsent.length, sent + unsent.length)} (${unsent[0].errno}).`,
     unknown > 0 &&

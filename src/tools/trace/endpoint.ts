@@ -4,6 +4,7 @@ import type { Names } from "../hop-names.ts";
 import { hopEvents, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, protocolParameters, targetParameter } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
+import { waitingEvent } from "../turn.ts";
 import { type Traced, traceroute as trace } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { showHop } from "./hop.ts";
@@ -47,7 +48,7 @@ export const traceroute = endpoint({
   },
   response: traceResult,
   example,
-  events: () => ({ hop: hopSchema(), path: tracePath() }),
+  events: () => ({ waiting: waitingEvent(), hop: hopSchema(), path: tracePath() }),
   async handle({ maxHops, paths, flowLabel: label, ...probed }, call, services) {
     const { target } = probed;
     const rows: TraceHop[] = [];
@@ -77,6 +78,8 @@ export const traceroute = endpoint({
         : trace(run.prober, request, { ...run.options, onHop }),
     );
     for (const { others } of outcome.hops) if (others) names.ask(formatIpv6(others.from));
+    // A name that comes now belongs to these.
+    rows.splice(0, rows.length, ...outcome.hops);
     send(outcome.hops);
     await names.known();
     const hops = outcome.hops.map(shown);

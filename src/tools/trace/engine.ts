@@ -68,7 +68,7 @@ export function traceroute(
 ): Promise<TraceOutcome> {
   const memory = memories.getOrInsertComputed(prober, newMemory);
   return memory.share(
-    JSON.stringify(request),
+    JSON.stringify({ ...request, caller: undefined }),
     (runSignal, onRow) => trace(prober, request, memory, runSignal, onRow),
     signal,
     onHop,
@@ -91,7 +91,7 @@ async function trace(
   onHop: (hop: TraceHop) => void,
 ): Promise<TraceOutcome> {
   const { clock } = prober;
-  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, probedPort } = request;
+  const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, probedPort, caller } = request;
   const { awaitsRouters, hops } = request;
   const route = prober.route(target, scopeId, flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route };
@@ -110,7 +110,8 @@ async function trace(
   let wake = () => {};
   signal.addEventListener("abort", () => wake(), { once: true });
 
-  const ask = async (hop: Hop) => {
+  // With a callback, as the probes of a ping.
+  const ask = (hop: Hop) => {
     const tries = ++hop.tries;
     hop.askedMs = Infinity;
     const onSent = () => {
@@ -130,14 +131,16 @@ async function trace(
       onHop(describeHop(hop.hop, hop.responses, route.source, target));
       wake();
     };
-    const probe = { target, scopeId, ...route, probedPort, hopLimit: hop.hop, timeoutMs, signal };
+    const about = { target, scopeId, ...route, probedPort, caller };
+    const probe = { ...about, hopLimit: hop.hop, timeoutMs, signal };
     const answering = prober.probe({ ...probe, turn: tries, onSent, onResponse });
-    const answer = await answering;
-    if (answer.kind === "refused") {
-      refused.push({ hop: hop.hop, errno: answer.code });
-      hop.isClosed = true;
-    }
-    wake();
+    return answering.then((answer) => {
+      if (answer.kind === "refused") {
+        refused.push({ hop: hop.hop, errno: answer.code });
+        hop.isClosed = true;
+      }
+      wake();
+    });
   };
   for (;;) {
     const nowMs = clock.nowMs();

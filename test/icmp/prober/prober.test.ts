@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import {
+  MAX_WAITING,
+  NEIGHBOUR_MS,
+  PACKETS_PER_SECOND,
+  RETRY_MS,
+} from "../../../src/gate/bounds.ts";
+import {
   type Answer,
   MAX_PROBES,
   type ProbeRequest,
@@ -10,15 +16,10 @@ import {
   TAG_MS,
 } from "../../../src/icmp/prober/prober.ts";
 import type { Response } from "../../../src/icmp/prober/response.ts";
-import {
-  MAX_WAITING,
-  NEIGHBOUR_MS,
-  PROBES_PER_SECOND,
-  RETRY_MS,
-} from "../../../src/icmp/prober/target-limit.ts";
 import type { OutgoingPacket } from "../../../src/icmp/socket/socket.ts";
 import { internetChecksum } from "../../../src/icmp/wire/packet.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
+import { settle } from "../../util/fake-clock.ts";
 import {
   echoReply,
   icmpError,
@@ -543,7 +544,7 @@ describe("a probe without an answer", () => {
 });
 
 describe("the bound for a /64", () => {
-  test("lets exactly PROBES_PER_SECOND probes out in any second, over all its addresses", async () => {
+  test("lets exactly PACKETS_PER_SECOND probes out in any second, over all its addresses", async () => {
     const { clock, socket, probe, caller } = start();
     const elsewhere = { ...TARGET, word1: 99 };
     const send = (count: number) => {
@@ -553,14 +554,16 @@ describe("the bound for a /64", () => {
     };
     send(400);
     await clock.advance(500);
-    send(PROBES_PER_SECOND);
-    expect(socket.sent).toHaveLength(PROBES_PER_SECOND);
+    send(PACKETS_PER_SECOND);
+    expect(socket.sent).toHaveLength(PACKETS_PER_SECOND);
     void probe({ target: elsewhere });
-    expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1);
+    expect(socket.sent).toHaveLength(PACKETS_PER_SECOND + 1);
     await clock.advance(500 - RETRY_MS);
-    expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1);
+    expect(socket.sent).toHaveLength(PACKETS_PER_SECOND + 1);
     await clock.advance(2 * RETRY_MS);
-    expect(socket.sent).toHaveLength(PROBES_PER_SECOND + 1 + 400);
+    // They leave at the same time, one behind the other.
+    await settle();
+    expect(socket.sent).toHaveLength(PACKETS_PER_SECOND + 1 + 400);
     caller.abort();
   });
 
@@ -575,13 +578,14 @@ describe("the bound for a /64", () => {
   });
 
   test.each<[string, (packet: OutgoingPacket) => Uint8Array, typeof TARGET, number]>([
-    ["a reply frees them", echoReply, NEIGHBOUR, 1],
-    ["an error of this machine does not", (packet) => icmpError(packet, 1, 3), SOURCE, 0],
+    ["those behind a reply are not bounded", echoReply, NEIGHBOUR, 1],
+    ["those behind an error of this machine are", (packet) => icmpError(packet, 1, 3), SOURCE, 0],
   ])("of the probes to a neighbour, %s", async (_name, message, from, more) => {
     const { clock, socket, probe, caller, deliver, first } = start();
-    for (let sent = 0; sent <= MAX_WAITING; sent++) void probe({ target: NEIGHBOUR });
+    for (let sent = 0; sent < MAX_WAITING; sent++) void probe({ target: NEIGHBOUR });
     deliver(message(first()), from);
-    await clock.advance(2 * RETRY_MS);
+    await clock.advance(1);
+    void probe({ target: NEIGHBOUR });
     expect(socket.sent).toHaveLength(MAX_WAITING + more);
     caller.abort();
   });

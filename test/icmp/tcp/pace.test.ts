@@ -1,12 +1,7 @@
 /** How many SYNs a port and a network get, from everybody together. */
 import { expect, test } from "bun:test";
+import { Bounds, DISTANCE_MS, PACKETS_PER_SECOND, SYN_PAUSE_MS } from "../../../src/gate/bounds.ts";
 import { Prober } from "../../../src/icmp/prober/prober.ts";
-import {
-  DISTANCE_MS,
-  PROBES_PER_SECOND,
-  SYN_PAUSE_MS,
-  TargetLimit,
-} from "../../../src/icmp/prober/target-limit.ts";
 import { mtr } from "../../../src/tools/mtr/engine.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { startKernelChain } from "../../lab/kernel-chain.ts";
@@ -25,10 +20,10 @@ const syn = (target = "2001:db8:1::1", port = 443, hopLimit = 64) => ({
 });
 
 /** How many of the SYNs leave in a second, if each is tried every millisecond. */
-function inSecond(limit: TargetLimit, fromMs: number, syns: readonly ReturnType<typeof syn>[]) {
+function inSecond(limit: Bounds, fromMs: number, syns: readonly ReturnType<typeof syn>[]) {
   let sent = 0;
   for (let ms = 0; ms < 1000; ms++)
-    for (const each of syns) if (limit.take(each, fromMs + ms) === 0) sent++;
+    for (const each of syns) if (limit.take(each, fromMs + ms)) sent++;
   return sent;
 }
 
@@ -40,11 +35,11 @@ test.each([
   ["two targets", [syn(), syn("2001:db8:1::2")], 2 * A_SECOND],
   ["hops before the target", [1, 2, 3].map((hop) => syn(undefined, 443, hop)), 3 * A_SECOND],
 ])("%s", (_, syns, expected) => {
-  expect(inSecond(new TargetLimit(), 0, syns)).toBe(expected);
+  expect(inSecond(new Bounds(), 0, syns)).toBe(expected);
 });
 
 test("SYNs that go as far as one that has reached its port share its bound, for a while", () => {
-  const limit = new TargetLimit();
+  const limit = new Bounds();
   const hops = Array.from({ length: 20 }, (_, at) => syn(undefined, 443, at + 1));
   expect(inSecond(limit, 0, hops)).toBe(20 * A_SECOND);
   limit.reached(syn(undefined, 443, 9), 1000);
@@ -74,9 +69,9 @@ test("a SYN that has to wait leaves as soon as it may", async () => {
 });
 
 test("the bound for a /64 holds over all its targets and ports", () => {
-  const limit = new TargetLimit();
+  const limit = new Bounds();
   const syns = Array.from({ length: 400 }, (_, at) => syn(`2001:db8:1::${at % 40}`, 1000 + at));
-  expect(inSecond(limit, 0, syns)).toBe(PROBES_PER_SECOND);
+  expect(inSecond(limit, 0, syns)).toBe(PACKETS_PER_SECOND);
 });
 
 test("rounds of mtr do not pile up behind the bound", async () => {

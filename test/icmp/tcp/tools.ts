@@ -2,7 +2,8 @@
 
 import { alone, readParameters, sentTexts } from "../../../src/api/parameters.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
-import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../../src/gate/fair-slots.ts";
+import { Gate } from "../../../src/gate/gate.ts";
 import { mtr } from "../../../src/tools/mtr/endpoint.ts";
 import type { MtrResult } from "../../../src/tools/mtr/result.ts";
 import { ping } from "../../../src/tools/ping/endpoint.ts";
@@ -33,8 +34,9 @@ export function portTools(icmp: IcmpEngine, settings: Texts = {}) {
         }),
         resolvers: { resolver_a: nobody, resolver_b: nobody, resolver_c: nobody },
         icmp: icmp.prober,
-        probeSlots: new ProbeSlots(8),
-        querySlots: new ProbeSlots(8),
+        gate: new Gate(),
+        probeSlots: new FairSlots(8),
+        querySlots: new FairSlots(8),
       },
     );
   };

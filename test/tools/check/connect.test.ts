@@ -1,6 +1,7 @@
 /** Heads of HTTP responses, byte by byte and at once, as a check judges them. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import { ANSWER_MS, judgeHttp } from "../../../src/tools/check/connect.ts";
+import { Gate } from "../../../src/gate/gate.ts";
+import { judgeHttp, withReach } from "../../../src/tools/check/connect.ts";
 import type { Seen } from "../../../src/tools/check/verdict.ts";
 import { labMissing, testWith } from "../../lab/lab.ts";
 
@@ -77,8 +78,13 @@ afterAll(() => server?.stop(true));
 /** Redirects are to addresses, so no resolver is asked. */
 const SERVICES = { config: { targetResolver: "resolver_a" }, resolvers: {} } as never;
 
-const judge = () =>
-  judgeHttp({ ip: "::1", port: 80, name: null }, AbortSignal.timeout(ANSWER_MS), SERVICES);
+const SERVICE = { ip: "::1", port: 80, name: null };
+
+const judge = () => {
+  const { signal } = new AbortController();
+  const through = { gate: new Gate(), caller: { client: "" }, signal };
+  return withReach(SERVICE, through, (reach) => judgeHttp(SERVICE, reach, SERVICES));
+};
 
 testWith(labMissing).each([...ROWS])("%s", async (_, bytes, expected) => {
   for (const dripped of bytes.length < 200 ? [false, true] : [false]) {

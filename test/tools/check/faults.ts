@@ -130,7 +130,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "few-a-second": {
     ...{ server: "ssh", port: 22 },
-    rules: (ip) => ({ 4: [`${syns(ip, 22)} limit rate over 3/second burst 10 packets drop`] }),
+    rules: (ip) => ({ 4: [`${syns(ip, 22)} limit rate over 2/second burst 9 packets drop`] }),
     code: "path-doubtful",
     says: [/works over IPv6, but may be behind a path that loses packets/],
     evidence: /or the target does not answer every probe/,

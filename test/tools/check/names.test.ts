@@ -92,8 +92,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   "is-served-here": {
     ...{ ips: [OWN], code: "own-machine" },
     says: [
-      /works over IPv6, but belongs to the machine that tests, so the way to it is not tested/,
-      /Test it from another machine too\.$/,
+      /belongs to the machine that tests, which opens no connection to itself/,
+      /Test it from another machine\.$/,
     ],
   },
   "differs-between-resolvers": {

@@ -1,12 +1,23 @@
 /** The cost of a check: its slot, its price, the time until its first event, and what stays behind. */
 
 import { heapStats } from "bun:jsc";
-import { afterAll, beforeAll, expect, mock, spyOn, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  mock,
+  spyOn,
+  test,
+} from "bun:test";
 import type { Call } from "../../../src/api/endpoint.ts";
 import { readParameters, sentTexts } from "../../../src/api/parameters.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
 import type { DnsClient } from "../../../src/dns/client.ts";
-import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../../src/gate/fair-slots.ts";
+import { Gate } from "../../../src/gate/gate.ts";
 import { check } from "../../../src/tools/check/endpoint.ts";
 import { LONGEST_MS } from "../../../src/tools/check/engine.ts";
 import type { CheckResult } from "../../../src/tools/check/result.ts";
@@ -83,18 +94,19 @@ const deaf = {
     }),
 } as unknown as DnsClient;
 
-function setUp(client = deaf) {
+function setUp(client = deaf, slots = 1) {
   const services: Services = {
     config: parseConfig({ SIXSCOPE_TARGETS_ALLOW: "::1" }),
     resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
     icmp: { unavailable: "socket: EPERM" },
-    probeSlots: new ProbeSlots(1),
-    querySlots: new ProbeSlots(9),
+    gate: new Gate(),
+    probeSlots: new FairSlots(slots),
+    querySlots: new FairSlots(9),
   };
-  const run = (name: string, signal: AbortSignal, onEvent?: Call["onEvent"]) =>
+  const run = (name: string, signal: AbortSignal, onEvent?: Call["onEvent"], asking = "") =>
     check.handle(
       readParameters(check.parameters, sentTexts({ name })),
-      { signal, address: null, client: "", allowSeconds() {}, ...(onEvent && { onEvent }) },
+      { signal, address: null, client: asking, allowSeconds() {}, ...(onEvent && { onEvent }) },
       services,
     ) as Promise<CheckResult>;
   return { services, run };
@@ -184,4 +196,89 @@ test("the first event comes within the turn in which a check gets its slot", asy
   expect(events).toEqual([{ name: "begin", data: { name: "names" } }]);
   client.abort();
   await expect(given).rejects.toMatchObject({ name: "AbortError" });
+});
+
+describe("checks of one name and port", () => {
+  /** A resolver that answers when the test says so, and how often it was asked for IPv4 addresses of the name. */
+  const waitingResolver = () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let asked = 0;
+    const query = async (name: string, type: string) => {
+      if (name === NAME && type === "A") asked++;
+      await released;
+      const records = [{ owner: name, type, ttl: 1, value: "::1" }];
+      const more = { server: "[::1]:53", transport: "udp", authenticated: false };
+      const question = { name, type };
+      return { kind: "answer", question, rcode: "NOERROR", records, extendedErrors: [], ...more };
+    };
+    return { client: { query } as unknown as DnsClient, asked: () => asked, release };
+  };
+  const NAME = "www.example.com";
+  const RESOLVERS = 3;
+  const staying = new AbortController().signal;
+  let lateMs = 0;
+
+  beforeEach(() => {
+    lateMs = 0;
+    const { now } = performance;
+    spyOn(performance, "now").mockImplementation(() => now.call(performance) + lateMs);
+  });
+
+  afterEach(() => mock.restore());
+
+  test("share one measurement: all are told all, and one that leaves takes nothing from the others", async () => {
+    const { client, asked, release } = waitingResolver();
+    const { services, run } = setUp(client, 64);
+    const leaving = new AbortController();
+    const first = run(NAME, leaving.signal, undefined, "first");
+    await Bun.sleep(0);
+    lateMs = 4900;
+    const told: string[][] = [[], []];
+    const others = told.map((events, at) =>
+      run(NAME, staying, (event, data) => void events.push(event + JSON.stringify(data)), `${at}`),
+    );
+    await Bun.sleep(0);
+    leaving.abort();
+    await expect(first).rejects.toMatchObject({ name: "AbortError" });
+    release();
+    const [one, other] = await Promise.all(others);
+    expect(asked()).toBe(RESOLVERS);
+    expect(one).toEqual(other as CheckResult);
+    expect(one?.steps.map(({ name }) => name)).toContain("policy");
+    expect(told[0]).toEqual(told[1] as string[]);
+    expect(told[0]?.filter((event) => event.startsWith("step"))).toHaveLength(
+      one?.steps.length as number,
+    );
+    expect(services.probeSlots.running).toBe(0);
+  });
+
+  test("measure again after five seconds", async () => {
+    const { client, asked, release } = waitingResolver();
+    const { run } = setUp(client, 64);
+    const both = [run(NAME, staying, undefined, "first")];
+    await Bun.sleep(0);
+    lateMs = 5000;
+    both.push(run(NAME, staying, undefined, "second"));
+    await Bun.sleep(0);
+    release();
+    await Promise.all(both);
+    expect(asked()).toBe(2 * RESOLVERS);
+  });
+
+  test("measure again where the first waited for its turn, so that nobody waits for what its client sends", async () => {
+    const { client, asked, release } = waitingResolver();
+    const { services, run } = setUp(client, 3);
+    const leaves = ["a", "b", "c"].map((each) => services.probeSlots.tryTake(each));
+    const first = run(NAME, staying, undefined, "first");
+    await Bun.sleep(0);
+    lateMs = 1500;
+    for (const leave of leaves) leave?.();
+    await Bun.sleep(0);
+    const second = run(NAME, staying, undefined, "second");
+    await Bun.sleep(0);
+    release();
+    expect((await first).details.waitedMs).toBeWithin(1500, 60_000);
+    expect((await second).details.waitedMs).toBeUndefined();
+    expect(asked()).toBe(2 * RESOLVERS);
+  });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { CODES, FAILURES, FINDINGS, type Finding } from "../../../src/tools/check/findings.ts";
-import { judgeMtr, judgeNames, judgeTrace } from "../../../src/tools/check/judge.ts";
+import { judgeMtr, judgeNames, judgePort, judgeTrace } from "../../../src/tools/check/judge.ts";
 import type { Step } from "../../../src/tools/check/result.ts";
 import {
   checkVerdict,
@@ -259,6 +259,16 @@ describe("a verdict over random steps", () => {
 
   test("counts only the addresses that were connected to as all of a name's", () => {
     each(({ text }) => expect(text).not.toContain("its four addresses"));
+  });
+});
+
+test("a port that no SYN has left for in time is not judged", () => {
+  const portOf = (lost: readonly object[]) =>
+    judgePort({ details: { lost, verdict: { code: "not-sent", text: "" } } } as never, true);
+  expect(portOf([])).toBeNull();
+  expect(portOf([{ reason: "not-sent", errno: "EPERM" }])).toEqual({
+    finding: "not-sent",
+    text: "",
   });
 });
 

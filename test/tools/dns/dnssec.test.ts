@@ -4,7 +4,7 @@ import type { QueryOptions } from "../../../src/dns/client.ts";
 import { decodeMessage } from "../../../src/dns/message/message.ts";
 import type { RecordType } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome } from "../../../src/dns/outcome.ts";
-import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../../src/gate/fair-slots.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
 import { type TestReply, World } from "../../dns/dnssec/signed-world.ts";
 import { encodeData } from "../../dns/messages.ts";
@@ -76,9 +76,9 @@ async function ask(
     },
   };
   const parameters = { hostname, type: asked, resolver: "resolver_a", dnssec: "yes" };
-  const call = { signal: new AbortController().signal, allowSeconds() {} };
+  const call = { signal: new AbortController().signal, client: "", allowSeconds() {} };
   const services = {
-    ...{ resolvers: { resolver_a: client }, querySlots: new ProbeSlots(1) },
+    ...{ resolvers: { resolver_a: client }, querySlots: new FairSlots(1) },
     config: { trustAnchors: world.anchors() },
   };
   try {

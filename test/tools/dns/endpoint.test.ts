@@ -4,7 +4,8 @@ import { parseConfig } from "../../../src/config/settings.ts";
 import type { DnsClient } from "../../../src/dns/client.ts";
 import type { DnsRecord } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome, Resolution } from "../../../src/dns/outcome.ts";
-import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../../src/gate/fair-slots.ts";
+import { Gate } from "../../../src/gate/gate.ts";
 import { noAddressText, requireAnswer } from "../../../src/tools/dns/failure.ts";
 import { replyOf } from "../../../src/tools/dns/reply.ts";
 import { parseTarget, resolveTarget } from "../../../src/tools/target.ts";
@@ -150,8 +151,9 @@ describe("the message", () => {
         config: parseConfig({}),
         resolvers: { resolver_a: resolver, resolver_b: resolver, resolver_c: resolver },
         icmp: { unavailable: "no socket" },
-        probeSlots: new ProbeSlots(1),
-        querySlots: new ProbeSlots(1),
+        gate: new Gate(),
+        probeSlots: new FairSlots(1),
+        querySlots: new FairSlots(1),
       },
       { signal: new AbortController().signal, client: "" },
       { route: () => "ENETUNREACH" },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { RESOLVER_NAMES } from "../../../src/config/settings.ts";
 import type { RecordType } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome, Resolution } from "../../../src/dns/outcome.ts";
-import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../../src/gate/fair-slots.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
 import { STAMP } from "../stamp.ts";
 
@@ -52,9 +52,9 @@ async function ask(
   }));
   const resolvers = Object.fromEntries(RESOLVER_NAMES.map((name, at) => [name, clients[at]]));
   const parameters = { hostname: "www.example", type, resolver: "all", dnssec: "no" };
-  const call = { signal: new AbortController().signal, onEvent };
+  const call = { signal: new AbortController().signal, client: "", onEvent };
   try {
-    const services = { resolvers, querySlots: new ProbeSlots(1) };
+    const services = { resolvers, querySlots: new FairSlots(1) };
     return (await dns.handle(parameters, call as never, services as never)) as object;
   } catch (error) {
     return (error as { body: { error: object } }).body.error;

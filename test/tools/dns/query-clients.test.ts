@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type SocketAddress, tryParseSocketAddress } from "../../../src/addr/socket-address.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
 import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../../../src/dns/client.ts";
-import { ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { FairSlots } from "../../../src/gate/fair-slots.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
 import { hopNames } from "../../../src/tools/hop-names.ts";
 import { parseTarget, resolveTarget } from "../../../src/tools/target.ts";
@@ -48,7 +48,7 @@ describe("the client of", () => {
       ...{ hostname: "www.test", type: "AAAA", resolver: "resolver_a", dnssec: "no" },
       ...parameters,
     };
-    const services = { resolvers, querySlots: new ProbeSlots(1), config: parseConfig({}) };
+    const services = { resolvers, querySlots: new FairSlots(1), config: parseConfig({}) };
     await dns.handle(values, call, services as never);
     expect(clients.length).toBeGreaterThanOrEqual(atLeast);
     expect(new Set(clients)).toEqual(new Set(["me"]));
@@ -57,7 +57,7 @@ describe("the client of", () => {
   test("a look-up that failed and is asked again without validation", async () => {
     const { resolvers, clients, call } = start(2);
     const values = { hostname: "www.test", type: "AAAA", resolver: "resolver_a", dnssec: "yes" };
-    const services = { resolvers, querySlots: new ProbeSlots(1), config: parseConfig({}) };
+    const services = { resolvers, querySlots: new FairSlots(1), config: parseConfig({}) };
     await expect(dns.handle(values, call, services as never)).rejects.toThrow("SERVFAIL");
     expect(clients.length).toBeGreaterThan(1);
     expect(new Set(clients)).toEqual(new Set(["me"]));

@@ -1,7 +1,7 @@
 /** The slots of `/dns`: a flood waits behind itself, and nobody else does. */
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import type { DnsClient } from "../../../src/dns/client.ts";
-import { MAX_WAIT_MS, ProbeSlots } from "../../../src/limits/probe-slots.ts";
+import { FairSlots, MAX_WAIT_MS } from "../../../src/gate/fair-slots.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
 
 beforeEach(() => void jest.useFakeTimers());
@@ -13,7 +13,7 @@ const settle = async () => {
 
 /** A resolver that answers when the test says so, and the questions of each client that have reached it. */
 function start(limit: number) {
-  const querySlots = new ProbeSlots(limit, true);
+  const querySlots = new FairSlots(limit);
   const open: (() => void)[] = [];
   const query: DnsClient["query"] = () =>
     new Promise((_, fail) => open.push(() => fail(new Error("answered"))));

@@ -1,5 +1,5 @@
 /** The path MTU over simulated paths: routers that lie, and what a measurement tells when. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
 import type { MtuOutcome } from "../../../src/tools/mtu/engine.ts";
 import type { MtuHop } from "../../../src/tools/mtu/result.ts";
@@ -231,6 +231,14 @@ describe("over a path of three stations whose second link carries 1400 bytes", (
     expect(new Map(told.map((hop) => [hop.hop, hop]))).toEqual(
       new Map(outcome.hops.map((hop) => [hop.hop, hop])),
     );
+  });
+
+  test("every packet leaves for the caller, whose share of the gate it uses", async () => {
+    const { clock, engine } = start(tooBig(1400));
+    const left = spyOn(engine.prober.gate, "mayLeave");
+    const caller = { client: "a" };
+    await clock.run(engine.mtu({ ...REQUEST, caller }));
+    expect(new Set(left.mock.calls.map(([leaving]) => leaving.caller))).toEqual(new Set([caller]));
   });
 
   test("a measurement that is aborted ends at once", async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { formatIpv6 } from "../../../src/addr/format.ts";
 import { equalIpv6 } from "../../../src/addr/ipv6.ts";
+import { PACKETS_PER_SECOND, RETRY_MS } from "../../../src/gate/bounds.ts";
 import { MAX_BUFFER_RETRIES, SILENCE_MS } from "../../../src/icmp/prober/prober.ts";
-import { PROBES_PER_SECOND, RETRY_MS } from "../../../src/icmp/prober/target-limit.ts";
 import type { PingOutcome, PingRequest } from "../../../src/tools/ping/engine.ts";
 import type { Sample } from "../../../src/tools/ping/result.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
@@ -341,7 +341,7 @@ test("pings that ask too much of one /64 take longer, and lose nothing", async (
     expect(outcome).toMatchObject({ results: { length: 100 }, lost: [] });
   const seconds = (lab.clock.nowMs() - lab.startMs) / 1000;
   expect(lab.socket.sent).toHaveLength(4000);
-  expect(seconds).toBeGreaterThan((4000 - PROBES_PER_SECOND) / PROBES_PER_SECOND);
+  expect(seconds).toBeGreaterThan((4000 - PACKETS_PER_SECOND) / PACKETS_PER_SECOND);
 });
 
 test.each([

@@ -7,15 +7,7 @@ export type Path = NonNullable<TraceResult["details"]["paths"]>[number];
 export type Graph = NonNullable<TraceResult["details"]["graph"]>;
 
 /** A node of the graph, as a row of the picture. */
-export interface NodeRow {
-  readonly node: Graph["nodes"][number];
-  /** Its column, from 0; nodes of one hop have different ones. */
-  readonly lane: number;
-  /** Which paths lead through it, by their indexes. */
-  readonly on: readonly number[];
-  readonly hasPrevious: boolean;
-  readonly hasNext: boolean;
-}
+export type NodeRow = ReturnType<typeof levelsOf>[number]["rows"][number];
 
 /**
  * Lays the graph out from top to bottom, with the first path at the left: by hop its rows, and the links that
@@ -28,11 +20,13 @@ export function levelsOf(paths: readonly Path[], { nodes, edges }: Graph) {
     );
   const found = nodes.map((node, index) => ({
     node,
+    /** Which paths lead through it, by their indexes. */
     on: pathsOn(node),
     hasPrevious: edges.some(({ to }) => to === index),
     hasNext: edges.some(({ from }) => from === index),
   }));
-  const rows: NodeRow[] = [];
+  /** With the column of each, from 0; nodes of one hop have different ones. */
+  const rows: ((typeof found)[number] & { readonly lane: number })[] = [];
   const levels = [...Map.groupBy(found.entries(), ([, { node }]) => node.hop).values()];
   for (const level of levels) {
     level.sort(([, a], [, b]) => (a.on[0] ?? paths.length) - (b.on[0] ?? paths.length));

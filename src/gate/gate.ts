@@ -1,0 +1,146 @@
+import { type Clock, pause, systemClock } from "../util/clock.ts";
+import { Bounds, type Departure, portKey, RETRY_MS, SYN_PAUSE_MS } from "./bounds.ts";
+import { FairSlots, type Leave } from "./fair-slots.ts";
+
+/** The one on whose behalf something leaves. */
+export interface Caller {
+  /** Whose share it uses; the runs of one client share it. */
+  readonly client: string;
+  /** Called when something begins to wait for a bound. */
+  readonly onWaiting?: (() => void) | undefined;
+  /** Called when nothing waits any more, with the milliseconds that something did. */
+  readonly onWaited?: ((ms: number) => void) | undefined;
+}
+
+/** Something that is about to leave, and for whom. */
+export interface Leaving extends Departure {
+  /** Absent for one who shares with nobody. */
+  readonly caller?: Caller | undefined;
+}
+
+const NOBODY: Caller = { client: "" };
+
+/**
+ * The one way out: everything that leaves this machine for a target asks `mayLeave`. What has to wait for a bound takes
+ * turns by client, first at its port and then at its network, so that nobody waits for all that another client sends.
+ */
+export class Gate {
+  readonly bounds = new Bounds();
+  readonly #clock: Clock;
+  /** The turn at each port and network where something waits. */
+  readonly #turns = new Map<string, FairSlots>();
+  /** The SYNs and connections that callers have announced and not sent yet, by port. */
+  readonly #expected = new Map<string, Map<Caller, number>>();
+  /** The milliseconds that runs of each client have waited since this was last asked. */
+  #waitedMs = new Map<string, number>();
+  /** The callers of which something waits: how much, and since when. */
+  readonly #waiting = new Map<Caller, { count: number; readonly sinceMs: number }>();
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Counts something that leaves, and returns true where it may leave now. Otherwise the promise is true when it may,
+   * or false if the signal aborts before.
+   */
+  mayLeave(leaving: Leaving, signal: AbortSignal): true | Promise<boolean> {
+    const mustQueue =
+      this.#turns.size > 0 && this.bounds.of(leaving).some(({ key }) => this.#turns.has(key));
+    return (!mustQueue && this.#take(leaving)) || this.#wait(leaving, signal);
+  }
+
+  /**
+   * Announces SYNs and connections of a caller to a port, until it is forgotten. Returns the milliseconds until they
+   * will have left if all that is announced there takes turns by client.
+   */
+  expect(departure: Departure, caller: Caller, count: number): number {
+    const callers = this.#expected.getOrInsertComputed(portKey(departure) ?? "", () => new Map());
+    callers.set(caller, (callers.get(caller) ?? 0) + count);
+    const byClient = new Map<string, number>();
+    for (const [{ client }, left] of callers) {
+      byClient.set(client, (byClient.get(client) ?? 0) + left);
+    }
+    const own = byClient.get(caller.client) ?? 0;
+    const turns = byClient.values().reduce((sum, left) => sum + Math.min(left, own), 0);
+    return turns * SYN_PAUSE_MS;
+  }
+
+  /** Expects nothing more of a caller. */
+  forget(caller: Caller): void {
+    for (const [port, callers] of this.#expected) {
+      if (callers.delete(caller) && callers.size === 0) this.#expected.delete(port);
+    }
+  }
+
+  /** Counts something that has left without asking, as a SYN that the kernel sends again. */
+  left(departure: Departure): void {
+    this.bounds.note(departure, this.#clock.nowMs());
+  }
+
+  /** Notes that a SYN has reached its port. */
+  reached(departure: Departure): void {
+    this.bounds.reached(departure, this.#clock.nowMs());
+  }
+
+  /** Adds what a run has waited for a slot or for others, in milliseconds. */
+  waited(client: string, ms: number): void {
+    this.#waitedMs.set(client, (this.#waitedMs.get(client) ?? 0) + ms);
+  }
+
+  /** The client whose runs have waited longest since this was last asked, and how many milliseconds; undefined if none has. */
+  takeLongestWait(): readonly [client: string, ms: number] | undefined {
+    const all = this.#waitedMs;
+    this.#waitedMs = new Map();
+    return [...all].toSorted(([, a], [, b]) => b - a)[0];
+  }
+
+  /** Callers that wait, and ports for which something is announced. */
+  counts() {
+    return { waiting: this.#waiting.size, expected: this.#expected.size };
+  }
+
+  #take(leaving: Leaving): boolean {
+    if (!this.bounds.take(leaving, this.#clock.nowMs())) return false;
+    const { caller = NOBODY } = leaving;
+    const callers = this.#expected.get(portKey(leaving) ?? "");
+    const left = callers?.get(caller);
+    if (left) callers?.set(caller, left - 1);
+    return true;
+  }
+
+  async #wait(leaving: Leaving, signal: AbortSignal): Promise<boolean> {
+    const { caller = NOBODY } = leaving;
+    const bounds = this.bounds.of(leaving);
+    const turns: Leave[] = [];
+    this.#noteWait(caller, 1);
+    try {
+      for (const { bound, key } of bounds) {
+        const slots = this.#turns.getOrInsertComputed(key, () => new FairSlots(1));
+        const turn = await slots.wait(caller.client, signal);
+        if (turn === null) return false;
+        turns.push(turn);
+        const waitMs = () => bound.waitMs(key, this.#clock.nowMs());
+        for (let ms = waitMs(); ms > 0 && !signal.aborted; ms = waitMs())
+          await pause(this.#clock, ms, signal);
+      }
+      // Its port may have another distance by now.
+      while (!signal.aborted && !this.#take(leaving)) await pause(this.#clock, RETRY_MS, signal);
+      return !signal.aborted;
+    } finally {
+      for (const turn of turns) turn();
+      for (const { key } of bounds) if (this.#turns.get(key)?.isIdle) this.#turns.delete(key);
+      this.#noteWait(caller, -1);
+    }
+  }
+
+  #noteWait(caller: Caller, change: 1 | -1): void {
+    const nowMs = this.#clock.nowMs();
+    const waiting = this.#waiting.getOrInsertComputed(caller, () => ({ count: 0, sinceMs: nowMs }));
+    waiting.count += change;
+    if (change === 1 && waiting.count === 1) caller.onWaiting?.();
+    if (waiting.count > 0) return;
+    this.#waiting.delete(caller);
+    caller.onWaited?.(nowMs - waiting.sinceMs);
+  }
+}
