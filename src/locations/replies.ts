@@ -128,8 +128,8 @@ interface Fields {
 }
 
 /**
- * The key of a text or a number that has the name of a parameter, or of what follows from one, and is not what was
- * asked.
+ * Compares what an answer states about the question with the question itself, also what follows from a parameter, such
+ * as the address of a target. The first key that differs; undefined if none does.
  */
 function differenceIn(
   document: Fields,

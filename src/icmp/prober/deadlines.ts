@@ -21,8 +21,9 @@ interface Line<T = unknown> {
  * Ends probes in time, or with the signal of their run. There are tens of thousands of them: a timer and a listener
  * for each line take less memory than for each probe.
  *
- * @param onDue ends those in front whose time is over, and returns when to look again if any is left
- * @param onAbort ends one whose signal aborts
+ * @param onDue gets those of a line, the first to end in front, and ends each whose time is over; returns when the
+ *   next one is due, undefined if none is left
+ * @param onAbort gets each of a run whose signal aborts, and ends it
  */
 export function createDeadlines<T extends Waiting>(
   clock: Clock,
