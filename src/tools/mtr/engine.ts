@@ -59,26 +59,31 @@ export async function mtr(
   let silentRounds = 0;
   let error: TraceError | null = null;
   let state = traced.hops.at(-1)?.state;
-  /** Resolve when a probe has left, or will not. */
-  let leaving: Promise<void>[] = [];
+  /** Probes that have not left yet. */
+  let leaving = 0;
+  /** Ends the wait for the last of them. */
+  let wake = () => {};
+  const leave = () => {
+    leaving--;
+    if (leaving === 0) wake();
+  };
+  const onSent = (from: Ipv6Address) => {
+    source = from;
+    leave();
+  };
 
   // This machine's own error says that a neighbour does not answer.
   const isOwn = ({ kind, from }: Response) => kind === "error" && equalIpv6(from, source);
   // With a callback, as the probes of a ping.
   const ask = (round: Round, hopLimit: number, turn: number): Promise<void> => {
     const at = hopLimit - 1;
-    const { promise, resolve: leave } = Promise.withResolvers<void>();
-    leaving.push(promise);
-    const onSent = (from: Ipv6Address) => {
-      source = from;
-      leave();
-    };
+    leaving++;
     const onResponse = (response: Response) => {
       if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
     };
     const request = { ...probe, source, hopLimit, turn, onSent, onResponse };
     return prober.probe(request).then((answer) => {
-      leave();
+      if (answer.kind === "refused" || answer.kind === "aborted") leave();
       if (answer.kind === "error" && endOf(answer) !== null) error = describeError(answer, target);
       if (answer.kind === "unknown") round[at] = "unknown";
       if (answer.kind === "refused") round[at] = "not-sent";
@@ -113,9 +118,12 @@ export async function mtr(
   for (let number = 1; number <= rounds && !signal.aborted; number++) {
     told = tell(number);
     // Rounds do not pile up where a bound for the target delays their probes.
-    const left = leaving;
-    leaving = [];
-    if (number < rounds) await Promise.all([pause(prober.clock, intervalMs, signal), ...left]);
+    if (number === rounds) break;
+    await pause(prober.clock, intervalMs, signal);
+    if (leaving > 0 && !signal.aborted)
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
   }
   await told;
   if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" as const };

@@ -60,8 +60,14 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
     all[sample.seq - 1] = sample;
     options.onSample?.(sample);
   };
+  let leave = () => {};
+  const onSent = (from: Ipv6Address) => {
+    source = from;
+    lastSentMs = clock.nowMs();
+    leave();
+  };
   // With a callback, because an async function in its wait takes more memory than all else of a probe.
-  const ask = (seq: number, onSent: (source: Ipv6Address) => void) => {
+  const ask = (seq: number) => {
     const onResponse = (response: Response, isAnswer: boolean) => {
       if (!isAnswer) {
         duplicates++;
@@ -76,19 +82,18 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
       // A reply may have come too late.
       if (isSilent && !(seq - 1 in all)) note({ seq, reason: answer.kind });
       if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
+      // It has not left, so the next one waits for it.
+      if (answer.kind === "refused" || answer.kind === "aborted") leave();
     });
   };
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
-    const { promise: sent, resolve: leave } = Promise.withResolvers<void>();
-    const answered = ask(seq, (from) => {
-      source = from;
-      lastSentMs = clock.nowMs();
-      leave();
+    const sent = new Promise<void>((resolve) => {
+      leave = resolve;
     });
-    pending.push(answered);
-    await Promise.race([sent, answered]);
+    pending.push(ask(seq));
+    await sent;
     const nowMs = clock.nowMs();
     dueMs = (nowMs <= dueMs + TIMER_MS ? dueMs : nowMs) + intervalMs;
     if (seq < count && dueMs > nowMs) await pause(clock, dueMs - nowMs, signal);
