@@ -315,7 +315,6 @@ testWith(labMissing)(
       await run(["umount", folder]);
     }
   },
-  120_000,
 );
 
 describe("without a working standard output", () => {

@@ -70,25 +70,23 @@ tunTest(
     expect(/^Cut short +More than 1024/m.test(stdout)).toBe(true);
     await server.stop();
   },
-  60_000,
 );
 
 tunTest(
   "a client that does not read its events ends its run, and holds little memory",
   async () => {
     await using _ = await startInternet({ destinations: [chain(false)] });
+    // Else the kernel takes megabytes for a client, as much as the whole run says.
+    const least = "4096 4096 4096";
+    await run(["sysctl", "-qw", `net.ipv4.tcp_wmem=${least}`, `net.ipv4.tcp_rmem=${least}`]);
     await using service = await startService({ SIXSCOPE_MAX_PROBES: "1" });
     const { hostname, port } = new URL(service.url);
-    const sizes = (await run(["sysctl", "-n", "net.ipv4.tcp_rmem"])).trim();
-    const setSizes = (text: string) => run(["sysctl", "-qw", `net.ipv4.tcp_rmem=${text}`]);
-    await setSizes("4096 4096 4096");
     const socket = connect(Number(port), hostname);
     await new Promise((resolve) => socket.once("connect", resolve));
-    await setSizes(sizes);
     socket.pause();
     const before = residentMiB(service.pid);
     socket.write(
-      `GET /api/v1/mtr/${TARGET}?rounds=100&maxHops=64&intervalMs=200 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nX-API-Key: ${service.key}\r\n\r\n`,
+      `GET /api/v1/mtr/${TARGET}?rounds=100&maxHops=64&intervalMs=1000 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nX-API-Key: ${service.key}\r\n\r\n`,
     );
     await service.says("route=/api/v1/mtr/:target status=499 ");
     expect(residentMiB(service.pid) - before).toBeLessThan(40);
@@ -98,5 +96,4 @@ tunTest(
     expect(other.status).toBe(200);
     socket.destroy();
   },
-  60_000,
 );

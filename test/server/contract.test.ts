@@ -243,18 +243,14 @@ describe("the examples of the OpenAPI document are what the service returns", ()
 });
 
 describe("errors that need more than a request", () => {
-  labTest(
-    "a resolver that is silent: RESOLVER_TIMEOUT",
-    async () => {
-      const response = await get("/dns/v6.example.test?resolver=resolver_b");
-      expect(response.status).toBe(500);
-      expect(((await response.json()) as ErrorBody).error).toMatchObject({
-        code: "RESOLVER_TIMEOUT",
-        details: { hostname: "v6.example.test", resolver: "resolver_b" },
-      });
-    },
-    60_000,
-  );
+  labTest("a resolver that is silent: RESOLVER_TIMEOUT", async () => {
+    const response = await get("/dns/v6.example.test?resolver=resolver_b");
+    expect(response.status).toBe(500);
+    expect(((await response.json()) as ErrorBody).error).toMatchObject({
+      code: "RESOLVER_TIMEOUT",
+      details: { hostname: "v6.example.test", resolver: "resolver_b" },
+    });
+  });
 
   labTest("more pings at once than allowed: TOO_MANY_PROBES with Retry-After", async () => {
     const paths = Array.from({ length: 8 }, () => `/ping/${SILENT_TARGET}?count=10`);
