@@ -26,13 +26,11 @@ return {redis.call('GET', KEYS[2]) or '${NO_VERSION}', redis.call('HVALS', KEYS[
   () => z.tuple([z.string().max(64), z.array(z.string().max(1024)).max(MAX_KEYS)]),
 );
 
-/** Writes records, and removes those without a text, unless someone has changed keys since a version. */
+/** Replaces all records, unless someone has changed keys since a version. */
 const WRITE = script(
   `if (redis.call('GET', KEYS[2]) or '${NO_VERSION}') ~= ARGV[1] then return 0 end
-for i = 3, #ARGV, 2 do
-  if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[1], ARGV[i])
-  else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-end
+redis.call('DEL', KEYS[1])
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('SET', KEYS[2], ARGV[2])
 return 1`,
   () => z.literal([0, 1]),
@@ -50,7 +48,8 @@ export async function readSharedKeys(run: RunScript, names: Names) {
 }
 
 /**
- * Replaces keys that instances share, unless someone else has changed any since a version.
+ * Replaces the keys that instances share, unless someone else has changed any since a version. A list without keys has
+ * no version, because instances would take it over, and so none is written.
  *
  * @returns false if someone has
  * @throws ValkeyError
@@ -59,16 +58,11 @@ async function writeSharedKeys(
   run: RunScript,
   names: Names,
   since: string,
-  before: readonly KeyRecord[],
-  after: readonly KeyRecord[],
+  keys: readonly KeyRecord[],
 ): Promise<boolean> {
-  const texts = new Map(after.map((key) => [key.sha256, JSON.stringify(key)]));
-  for (const key of before) {
-    if (!texts.has(key.sha256)) texts.set(key.sha256, "");
-    else if (texts.get(key.sha256) === JSON.stringify(key)) texts.delete(key.sha256);
-  }
-  const args = [since, crypto.randomUUID(), ...[...texts].flat()];
-  return texts.size === 0 || (await run(WRITE, names, args)) === 1;
+  const records = keys.flatMap((key) => [key.sha256, JSON.stringify(key)]);
+  const args = [since, crypto.randomUUID(), ...records];
+  return keys.length === 0 || (await run(WRITE, names, args)) === 1;
 }
 
 /**
@@ -86,7 +80,7 @@ export async function changeSharedKeys(
     const changed = change(keys);
     if (changed.length > MAX_KEYS)
       throw new KeyFileError(`there would be more than ${MAX_KEYS} keys in Valkey`);
-    if (await writeSharedKeys(run, names, version, keys, changed)) return;
+    if (await writeSharedKeys(run, names, version, changed)) return;
   }
 }
 
@@ -121,7 +115,7 @@ export function createSharedKeys(
           `Valkey has no keys, and the copy ${copy} is too old; to use it, run: ${command}`,
         );
       }
-      if (await writeSharedKeys(run, names, version, [], own))
+      if (await writeSharedKeys(run, names, version, own))
         log.warn("gave its keys to Valkey, which had none", { active: keyring.activeCount() });
       return false;
     }
