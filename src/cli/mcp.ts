@@ -4,7 +4,7 @@ import * as sdk from "@modelcontextprotocol/sdk/types.js";
 import type { Command } from "commander";
 import { ApiError } from "../api/errors.ts";
 import { describeParameter } from "../api/openapi.ts";
-import { readParameters, sentTexts } from "../api/parameters.ts";
+import { readTexts } from "../api/parameters.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
 import { servedEndpoint } from "../server/endpoints.ts";
 import { reportText } from "../tools/report-text.ts";
@@ -157,7 +157,7 @@ function textsOf({ name: tool }: Tool, { parameters }: Endpoint, given: Record<s
   }
   const missing = names.find((name) => parameters[name]?.in === "path" && !(name in given));
   if (missing) throw wrong(missing, null, `an example is ${parameters[missing]?.example}`);
-  readParameters(parameters, sentTexts(texts));
+  readTexts(parameters, texts);
   return texts;
 }
 
