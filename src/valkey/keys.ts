@@ -1,7 +1,7 @@
 import { statSync, utimesSync } from "node:fs";
 import { z } from "zod";
 import { KeyFileError, type KeyRecord, parseRecords, writeKeyFile } from "../keys/key-file.ts";
-import type { Keyring } from "../keys/keyring.ts";
+import { createKeyring } from "../keys/keyring.ts";
 import { formatCommand } from "../util/command.ts";
 import { attempt, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -89,13 +89,8 @@ export async function changeSharedKeys(
  *
  * @param copy the file of the keyring; its time says when it was last current
  */
-export function createSharedKeys(
-  run: RunScript,
-  names: Names,
-  keyring: Keyring,
-  copy: string,
-  log: Log,
-) {
+export async function createSharedKeys(run: RunScript, names: Names, copy: string, log: Log) {
+  const keyring = await createKeyring(copy, log);
   /** The version that was read last, as a beat returns it, and the last one that cannot be used. */
   let used: string | undefined;
   let unusable: string | undefined;
@@ -127,6 +122,7 @@ export function createSharedKeys(
     return true;
   };
   return {
+    keyring,
     /** Milliseconds since the keys were last as Valkey has them. */
     ageMs,
     /** True if a key that was revoked may still be among them. */
