@@ -41,13 +41,9 @@ export function candidates(program: Command, words: readonly string[]): string[]
       .filter(startsWith(last));
   }
   const named = position === 0 ? help.visibleCommands(command) : [];
-  const commands = named.map(
-    (child) => `${child.name()}\t${child.summary() || child.description()}`,
-  );
-  const argument = command.registeredArguments.at(
-    Math.min(position, command.registeredArguments.length - 1),
-  );
-  const choices = argument?.argChoices ?? [];
+  const commands = named.map((each) => `${each.name()}\t${each.summary() || each.description()}`);
+  const { registeredArguments: all } = command;
+  const choices = (all[position] ?? all.at(-1))?.argChoices ?? [];
   return [...commands, ...choices].filter(startsWith(last));
 }
 
