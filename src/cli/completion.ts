@@ -23,9 +23,7 @@ export function candidates(program: Command, words: readonly string[]): string[]
       const isMeant = ({ short, long }: Option) => short === word || long === word;
       expecting = command.options.find((option) => option.required && isMeant(option));
     } else {
-      const next = command.commands.find(
-        (child) => child.name() === word || child.aliases().includes(word),
-      );
+      const next = command.commands.find((each) => [each.name(), ...each.aliases()].includes(word));
       if (next === undefined) position++;
       else command = next;
     }

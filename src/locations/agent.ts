@@ -138,11 +138,10 @@ export function createAgent(
         callback: onMessage((message) => void answer(connection, message)),
       });
       connection.subscribe(SUBJECTS.cancel(location, "*"), {
-        callback: onMessage((message) =>
-          runs.get(`${serviceIn(message.subject)} ${message.string()}`)?.(
-            "it was told to end the run",
-          ),
-        ),
+        callback: onMessage((message) => {
+          const key = `${serviceIn(message.subject)} ${message.string()}`;
+          runs.get(key)?.("it was told to end the run");
+        }),
       });
       // The answers cannot be sent any more.
       void connection.closed().then(endAll);

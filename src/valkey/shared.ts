@@ -24,11 +24,6 @@ export async function openShared(
   const run: RunScript = (wanted, keys, args) => valkey.run(wanted, keys, args, KEYS_MS);
   const keys = await createSharedKeys(run, valkey.names.keys, copy, log);
   const rateLimiter = createSharedLimiter(rate, valkey);
-  return {
-    valkey,
-    keys,
-    rateLimiter,
-    start: () => valkey.start(keys.follow),
-    stop: valkey.close,
-  };
+  const start = () => valkey.start(keys.follow);
+  return { valkey, keys, rateLimiter, start, stop: valkey.close };
 }
