@@ -116,11 +116,11 @@ function behindLinks(path: string, links = 0): string {
 async function changeFile(path: string, change: Change): Promise<void> {
   const LOCK_EXCLUSIVE = 2;
   const folder = dirname(path);
-  const closed = (reason: string) =>
+  const failure = (reason: string) =>
     new KeyFileError(
       `cannot open the folder ${folder} of the keys file: ${reason}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
     );
-  const descriptor = orThrow(() => openSync(folder, constants.O_DIRECTORY), closed);
+  const descriptor = orThrow(() => openSync(folder, constants.O_DIRECTORY), failure);
   try {
     // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
     if (libc().flock(descriptor, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${folder}`);

@@ -13,7 +13,7 @@ const KEY = "key:";
 /** Seconds that the clock of this machine may be behind the one that a window was begun by. */
 const BEHIND_SECONDS = 1;
 
-/** The client whose buckets a request is charged to: an address, or a key with its limit, whose first 128 bits identify its bucket. */
+/** The client whose buckets a request is charged to: an address, or a key with its limit. The first 128 bits of the key's SHA-256, which is in hex, identify its bucket. */
 export type RateLimitSubject =
   | { readonly address: IpAddress | null }
   | { readonly sha256: string; readonly limit: number };

@@ -48,8 +48,8 @@ export async function readSharedKeys(run: RunScript, names: Names) {
 }
 
 /**
- * Replaces the keys that instances share, unless someone else has changed any since a version. A list without keys has
- * no version, because instances would take it over, and so none is written.
+ * Replaces the keys that instances share, unless someone else has changed any since a version. Without keys it writes
+ * nothing: an instance that has some would drop them for a new version that has none.
  *
  * @returns false if someone has
  * @throws ValkeyError
