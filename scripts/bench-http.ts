@@ -139,7 +139,7 @@ async function middleware(): Promise<void> {
   const request = new Headers({ Host: "localhost", Accept: "*/*", "User-Agent": "bench" });
   const keyring = await createKeyring(join(folder, "none.json"), log);
   const limiter = createRateLimiter({ anonymous: 1e9, prefix: 1e9 });
-  const subject = { kind: "address", address: tryParseIp("2001:db8::1") } as const;
+  const subject = { address: tryParseIp("2001:db8::1") } as const;
   const wrongKey = generateApiKey();
   const steps: [string, () => unknown][] = [
     ["client address", () => identifyCaller({ peer: "::1", encrypted: false }, request, trust)],
@@ -173,7 +173,7 @@ async function middleware(): Promise<void> {
     for (let count = 0; count < ADDRESSES; count++) {
       const word0 = spread === "many" ? next() : 0x20010db8;
       const address = { version: 6, word0, word1: next(), word2: 0, word3: count } as const;
-      flooded.take({ kind: "address", address }, 1);
+      flooded.take({ address }, 1);
     }
     const ns = (Bun.nanoseconds() - startNs) / ADDRESSES;
     Bun.gc(true);

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { checkServerIdentity } from "node:tls";
 import { tryParseIp } from "../src/addr/ip.ts";
 import { parseForeign } from "../src/api/foreign.ts";
-import { priceOf, readParameters, sentTexts } from "../src/api/parameters.ts";
+import { priceOf, readTexts } from "../src/api/parameters.ts";
 import { parseShownEnvironment } from "../src/cli/installed.ts";
 import { parseEnvironmentFile } from "../src/config/environment-file.ts";
 import { isSecret } from "../src/config/settings.ts";
@@ -25,7 +25,7 @@ import { sentKey } from "../src/http/middleware.ts";
 import { prefers } from "../src/http/request.ts";
 import { parseRecords, readKeyFile } from "../src/keys/key-file.ts";
 import { createDirectory } from "../src/locations/directory.ts";
-import { MAX_QUESTION_BYTES, questionSchema, readMessage } from "../src/locations/protocol.ts";
+import { MAX_QUESTION_BYTES, readQuestion } from "../src/locations/protocol.ts";
 import { replyReader } from "../src/locations/replies.ts";
 import { readAsnFile } from "../src/networks/asn-file.ts";
 import { readNetworksFile } from "../src/networks/networks-file.ts";
@@ -169,7 +169,7 @@ const PARSERS: readonly [name: string, bytes: number, parse: (text: string) => u
       HEADER_BYTES,
       (text) => {
         priceOf({ parameters }, { [parameter]: [text] }, () => new Map());
-        readParameters(parameters, sentTexts({ [parameter]: text }));
+        readTexts(parameters, { [parameter]: text });
       },
     ]),
   ),
@@ -496,8 +496,7 @@ describe("agents", () => {
 
   test("questions and announcements take little time", async () => {
     const directory = createDirectory([], { info() {}, warn() {} });
-    const read = (text: string) =>
-      readMessage(questionSchema, Buffer.from(text), MAX_QUESTION_BYTES);
+    const read = (text: string) => readQuestion(Buffer.from(text));
     const note = (text: string) => directory.note("ams", "00000000", Buffer.from(text), 0);
     expect(await slowInputs(MAX_QUESTION_BYTES, read)).toEqual([]);
     expect(await slowInputs(2048, note)).toEqual([]);
@@ -519,8 +518,6 @@ describe("agents", () => {
       events: true,
     };
     const data = Buffer.from(JSON.stringify(question));
-    expect(await leastMs(() => readMessage(questionSchema, data, MAX_QUESTION_BYTES))).toBeLessThan(
-      MOST_MS,
-    );
+    expect(await leastMs(() => readQuestion(data))).toBeLessThan(MOST_MS);
   });
 });

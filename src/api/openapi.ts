@@ -131,9 +131,8 @@ const errorSchemas = once(() =>
   mapValues(ERRORS, ({ details }: ErrorKind, code): z.ZodType => {
     const message = text("One sentence: what is wrong, and what to do.");
     const fields = { code: z.literal(code), message, details: z.strictObject(details()) };
-    return named(pascalCase(code), ERROR_CATALOGUE[code].meaning, {
-      error: z.strictObject(fields),
-    });
+    const error = z.strictObject(fields);
+    return named(pascalCase(code), ERROR_CATALOGUE[code].meaning, { error });
   }),
 );
 

@@ -66,14 +66,6 @@ export interface SentParameters {
   queries(): Readonly<Record<string, string[]>>;
 }
 
-/** Parameters as a request sends them, from one text for each name. */
-export function sentTexts(texts: Readonly<Record<string, string>>): SentParameters {
-  return {
-    param: (name) => texts[name],
-    queries: () => mapValues(texts, (text) => [text]),
-  };
-}
-
 type Integer = About<number> &
   Pick<Parameter<number>, "maximumAlone" | "isInSeconds" | "price"> &
   Extract<Bounds, { readonly minimum: number }>;
@@ -159,6 +151,12 @@ export function readParameters(parameters: Parameters, sent: SentParameters): Va
     values[name] = result.data;
   }
   return values;
+}
+
+/** As `readParameters`, for one text of each name. */
+export function readTexts(parameters: Parameters, texts: Readonly<Record<string, string>>) {
+  const queries = () => mapValues(texts, (text) => [text]);
+  return readParameters(parameters, { param: (name) => texts[name], queries });
 }
 
 /**

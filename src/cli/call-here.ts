@@ -1,6 +1,6 @@
 import type { Call } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
-import { alone, readParameters, sentTexts } from "../api/parameters.ts";
+import { alone, readTexts } from "../api/parameters.ts";
 import { type Config, parseConfig } from "../config/settings.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { tryParseDnsServer } from "../dns/server.ts";
@@ -52,7 +52,7 @@ export function callHere(
     const services = await openServices(settings, openIcmpIfAllowed(), log);
     const call = { signal, address: null, client: "", allowSeconds: () => {}, onEvent, enough };
     try {
-      const read = readParameters(alone(endpoint.parameters), sentTexts(parameters));
+      const read = readTexts(alone(endpoint.parameters), parameters);
       const result = await endpoint.handle(read, call, { ...services, resolverTitle });
       return { document: result as ApiAnswer["document"], error: null };
     } catch (error) {

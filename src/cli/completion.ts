@@ -23,9 +23,7 @@ export function candidates(program: Command, words: readonly string[]): string[]
       const isMeant = ({ short, long }: Option) => short === word || long === word;
       expecting = command.options.find((option) => option.required && isMeant(option));
     } else {
-      const next = command.commands.find(
-        (child) => child.name() === word || child.aliases().includes(word),
-      );
+      const next = command.commands.find((each) => [each.name(), ...each.aliases()].includes(word));
       if (next === undefined) position++;
       else command = next;
     }
@@ -41,13 +39,9 @@ export function candidates(program: Command, words: readonly string[]): string[]
       .filter(startsWith(last));
   }
   const named = position === 0 ? help.visibleCommands(command) : [];
-  const commands = named.map(
-    (child) => `${child.name()}\t${child.summary() || child.description()}`,
-  );
-  const argument = command.registeredArguments.at(
-    Math.min(position, command.registeredArguments.length - 1),
-  );
-  const choices = argument?.argChoices ?? [];
+  const commands = named.map((each) => `${each.name()}\t${each.summary() || each.description()}`);
+  const { registeredArguments: all } = command;
+  const choices = (all[position] ?? all.at(-1))?.argChoices ?? [];
   return [...commands, ...choices].filter(startsWith(last));
 }
 

@@ -62,9 +62,8 @@ async function lookUpServer(text: string, servers: readonly DnsServer[]) {
   const name = parseHostname(host, "AAAA");
   if (!name.ok || (scheme === "https://") !== (path !== "")) return null;
   const client = createDnsClient({ servers });
-  const outcomes = await Promise.all(
-    (["AAAA", "A"] as const).map((type) => client.query(name.name, type)),
-  );
+  const types = ["AAAA", "A"] as const;
+  const outcomes = await Promise.all(types.map((type) => client.query(name.name, type)));
   const records = outcomes.flatMap((outcome) => ("records" in outcome ? outcome.records : []));
   const certificateName = scheme && `#${name.name}`;
   return records

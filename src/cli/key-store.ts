@@ -36,16 +36,10 @@ export interface KeyStore {
  */
 export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
   const { keysFile, valkey } = settingsOfService(environment);
-  return valkey === null ? fileStore(behindLinks(keysFile)) : valkeyStore(valkey, keysFile);
-}
-
-function fileStore(path: string): KeyStore {
-  return {
-    place: path,
-    source: null,
-    read: async () => readKeyFile(path),
-    change: (change) => changeFile(path, change),
-  };
+  if (valkey !== null) return valkeyStore(valkey, keysFile);
+  const place = behindLinks(keysFile);
+  const read = async () => readKeyFile(place);
+  return { place, source: null, read, change: (change) => changeFile(place, change) };
 }
 
 /** The keys that instances share in Valkey, and the file whose keys can be copied there. */
@@ -121,22 +115,17 @@ function behindLinks(path: string, links = 0): string {
 
 async function changeFile(path: string, change: Change): Promise<void> {
   const LOCK_EXCLUSIVE = 2;
-  const folder = openFolder(dirname(path));
+  const folder = dirname(path);
+  const failure = (reason: string) =>
+    new KeyFileError(
+      `cannot open the folder ${folder} of the keys file: ${reason}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
+    );
+  const descriptor = orThrow(() => openSync(folder, constants.O_DIRECTORY), failure);
   try {
     // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
-    if (libc().flock(folder, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${dirname(path)}`);
+    if (libc().flock(descriptor, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${folder}`);
     await writeKeyFile(path, change(readKeyFile(path)));
   } finally {
-    closeSync(folder);
+    closeSync(descriptor);
   }
-}
-
-function openFolder(path: string): number {
-  return orThrow(
-    () => openSync(path, constants.O_DIRECTORY),
-    (reason) =>
-      new KeyFileError(
-        `cannot open the folder ${path} of the keys file: ${reason}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
-      ),
-  );
 }

@@ -59,12 +59,8 @@ export function addKeyCommands(program: Command, environment: NodeJS.ProcessEnv)
  */
 async function addKey(name: string, options: KeyOptions, store: KeyStore): Promise<void> {
   const key = generateApiKey();
-  const record: KeyRecord = {
-    name,
-    sha256: hashApiKey(key),
-    created: new Date().toISOString(),
-    ...options,
-  };
+  const created = new Date().toISOString();
+  const record: KeyRecord = { name, sha256: hashApiKey(key), created, ...options };
   await store.change((keys) => {
     if (isTaken(name, keys)) {
       throw new KeyFileError(

@@ -4,7 +4,7 @@ import * as sdk from "@modelcontextprotocol/sdk/types.js";
 import type { Command } from "commander";
 import { ApiError } from "../api/errors.ts";
 import { describeParameter } from "../api/openapi.ts";
-import { readParameters, sentTexts } from "../api/parameters.ts";
+import { readTexts } from "../api/parameters.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
 import { servedEndpoint } from "../server/endpoints.ts";
 import { reportText } from "../tools/report-text.ts";
@@ -16,7 +16,7 @@ import { reasonOf } from "../util/errors.ts";
 import { printable } from "../util/text.ts";
 import { VERSION } from "../util/version.ts";
 import { configHere } from "./call-here.ts";
-import { type Outcome, reportOf } from "./tool.ts";
+import { type Answer, reportOf } from "./tool.ts";
 import { callerFor, type ServerOptions } from "./tool-commands.ts";
 
 /** Calls that run at once, because each has sockets of its own; an assistant makes a few. */
@@ -157,7 +157,7 @@ function textsOf({ name: tool }: Tool, { parameters }: Endpoint, given: Record<s
   }
   const missing = names.find((name) => parameters[name]?.in === "path" && !(name in given));
   if (missing) throw wrong(missing, null, `an example is ${parameters[missing]?.example}`);
-  readParameters(parameters, sentTexts(texts));
+  readTexts(parameters, texts);
   return texts;
 }
 
@@ -179,8 +179,8 @@ function counter({ name, endpoint }: Tool, parameters: Readonly<Record<string, s
 }
 
 /** The verdict of a document, or all that its report says; of several locations, a line for each. */
-function verdictOf(name: ToolName, document: { readonly locations?: readonly Outcome[] }): string {
-  const textOf = (outcome: Omit<Outcome, "location">) => {
+function verdictOf(name: ToolName, document: { readonly locations?: readonly Answer[] }): string {
+  const textOf = (outcome: Omit<Answer, "location">) => {
     const report = reportOf(name, outcome);
     return outcome.error?.message ?? report?.verdict?.text ?? (report && reportText(report).trim());
   };

@@ -48,11 +48,7 @@ const CHOICES = {
 export type MtrView = Readonly<typeof NOTHING & typeof CHOICES> & { readonly target: string };
 
 /** The history with the outcomes of a round, from the rows before and after it. */
-export function withRound(
-  history: History,
-  before: MtrRound | undefined,
-  round: MtrRound,
-): History {
+export function withRound(history: History, before: MtrRound | undefined, round: MtrRound) {
   const added = outcomesIn(before, round).map(({ hop, rtt }) => {
     const earlier = (history.get(hop) ?? []).slice(1 - MAX_BLOCKS);
     return [hop, [...earlier, rtt]] as const;

@@ -49,7 +49,7 @@ export async function runServe(
     (await (await import("../valkey/shared.ts")).openShared(config.valkey, config, log));
   const icmp = openIcmpOrReason(config);
   const own = isAgent || shared ? null : await createKeyring(config.keysFile, log);
-  const keyring = shared?.keyring ?? own;
+  const keyring = shared?.keys.keyring ?? own;
   const metrics = config.metricsListen.length > 0 ? createMetrics() : null;
   const opened = await openServices(config, icmp, log, metrics?.countQueries);
   const { networks, probeSlots } = opened;

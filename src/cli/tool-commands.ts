@@ -1,18 +1,12 @@
 import { type Command, Option } from "commander";
-import { ApiError } from "../api/errors.ts";
-import {
-  alone,
-  optionParameter,
-  type Parameters,
-  readParameters,
-  sentTexts,
-} from "../api/parameters.ts";
+import { apiErrorOf } from "../api/errors.ts";
+import { alone, optionParameter, type Parameters, readTexts } from "../api/parameters.ts";
 import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
 import { servedEndpoint } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/result.ts";
 import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
-import { firstClause } from "./about.ts";
+import { about, firstClause } from "./about.ts";
 import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";
 import { callServer, isPrivateWay, ownKey, parseServer, readKey } from "./call-server.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
@@ -53,10 +47,7 @@ export function addTool(
   const endpoint = servedEndpoint(tool);
   const { parameters } = endpoint;
   const [subject] = Object.entries(parameters);
-  const command = program
-    .command(tool.name)
-    .summary(tool.summary)
-    .description(`${tool.help}\n\nExample: ${tool.example}`);
+  const command = about(program.command(tool.name), tool.help, tool.example).summary(tool.summary);
   if (tool.alias !== undefined) command.alias(tool.alias);
   if (tool.name === "dns") addDnsWords(command);
   else if (subject) command.argument(`<${subject[0]}>`, firstClause(subject[1].description));
@@ -105,27 +96,27 @@ export function addTool(
 /** The options of parameters. */
 function optionRows(parameters: Parameters, isSetting: boolean) {
   return Object.entries(parameters).flatMap(([name, parameter]) => {
-    const { option: about, bounds, isInSeconds, switches, default: fallback } = parameter;
+    const { option: named, bounds, isInSeconds, switches, default: fallback } = parameter;
     if (switches) {
       return Object.entries(switches).map(([value, { flags, help }]) => {
         return { name, parameter, option: new Option(`${flags} [port]`, help), isSetting, value };
       });
     }
-    if (about === undefined) return [];
+    if (named === undefined) return [];
     // A yes or no: the option says the one that is not the default.
     const [other, ...more] =
       bounds && "allowed" in bounds ? bounds.allowed.filter((word) => word !== fallback) : [];
     const isSwitch = other !== undefined && more.length === 0;
     const value = isSwitch ? "" : ` <${isInSeconds ? "seconds" : bounds ? "n" : "locations"}>`;
     const inUnit = (number: unknown) => (isInSeconds ? Number(number) / 1000 : number);
-    const help = about.help ?? firstClause(parameter.description);
+    const help = named.help ?? firstClause(parameter.description);
     const range =
       bounds && "minimum" in bounds
         ? `, ${inUnit(bounds.minimum)} to ${inUnit(bounds.maximum)}${parameter.maximumAlone ? " at a service" : ""}`
         : "";
     const preset = value !== "" && fallback !== undefined ? ` (default: ${inUnit(fallback)})` : "";
     const here = isSetting ? ", here only" : "";
-    const option = new Option(`${about.flags}${value}`, `${help}${here}${range}${preset}`);
+    const option = new Option(`${named.flags}${value}`, `${help}${here}${range}${preset}`);
     return [{ name, option: isSwitch ? option.preset(other) : option, isSetting }];
   });
 }
@@ -160,10 +151,10 @@ function readOptions(
 /** Reads parameters, and ends the command for a wrong one as the API refuses it. */
 function read(parameters: Parameters, texts: Readonly<Record<string, string>>, command: Command) {
   try {
-    return readParameters(parameters, sentTexts(texts));
+    return readTexts(parameters, texts);
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    return command.error(`error: ${error.message.replace("The parameter ", "")}`);
+    const { message } = apiErrorOf(error);
+    return command.error(`error: ${message.replace("The parameter ", "")}`);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Fact } from "../tools/report.ts";
 import { endLines, type Line, reportLines, tableLines, tablesLines } from "../tools/report-text.ts";
 import { reporterOf, type ToolName, WAITS } from "../tools/reports.ts";
 import type { Question } from "../tools/services.ts";
-import { type Summary, summaryTable } from "../tools/summary.ts";
+import { type Outcome, type Summary, summaryTable } from "../tools/summary.ts";
 import type { Tool } from "../tools/table.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { runMtrScreen } from "./mtr-screen.ts";
@@ -27,15 +27,11 @@ export interface Output {
 }
 
 /** The answer of a location, or its error. */
-export interface Outcome {
-  readonly location: string;
-  readonly result?: object;
-  readonly error?: Pick<ApiError["body"]["error"], "message" | "details">;
-}
+export type Answer = Outcome<Pick<ApiError["body"]["error"], "message" | "details">>;
 
 /** The answers of several locations, and what compares them. */
 interface Several {
-  readonly locations: Outcome[];
+  readonly locations: Answer[];
   readonly details: Summary;
 }
 
@@ -77,7 +73,7 @@ export async function runTool(
   const onEvent = (event: string, data: object) => {
     if (json && stream) writeEvent(event, data);
     if (event === "summary") several = { locations: [], ...several, details: data as Summary };
-    if (event === "location") several?.locations.push(data as Outcome);
+    if (event === "location") several?.locations.push(data as Answer);
     if (several) return;
     if (event === "waiting") return screen.complain(WAITS[(data as { for: string }).for] ?? "");
     // Rounds of a day would fill the memory.
@@ -115,7 +111,7 @@ export async function runTool(
 }
 
 /** The report of a result, or of an error that says more than its message. */
-export function reportOf(name: ToolName, { result, error }: Omit<Outcome, "location">) {
+export function reportOf(name: ToolName, { result, error }: Omit<Answer, "location">) {
   const { report, explain } = reporterOf(name);
   const document = result ?? (error && explain?.(error.details));
   return document && report(document);

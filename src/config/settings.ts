@@ -8,12 +8,7 @@ import { orThrow } from "../util/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
 import type { EnvironmentFile } from "./environment-file.ts";
-import {
-  bothFamilies,
-  LISTEN_ADDRESS_FORM,
-  type ListenAddress,
-  tryParseListenAddress,
-} from "./listen-address.ts";
+import { bothFamilies, LISTEN_ADDRESS_FORM, tryParseListenAddress } from "./listen-address.ts";
 import { isValkeyUrl, VALKEY_URL_FORM } from "./valkey-address.ts";
 
 /** The resolvers that a caller of `/dns` can choose from; the first is the default. */
@@ -340,7 +335,7 @@ function parsePorts(text: string) {
   return text === "any" ? ([[1, 65_535]] as const) : list(range, PORTS_FORM)(text);
 }
 
-function parseListen(text: string): readonly ListenAddress[] {
+function parseListen(text: string) {
   return list(tryParseListenAddress, LISTEN_ADDRESS_FORM)(text).flatMap(bothFamilies);
 }
 

@@ -89,9 +89,7 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
     const isPreflight = request.method === "OPTIONS" && sent.has("access-control-request-method");
     // A missing or wrong key is charged to the address.
     const taken = (isPage ? pageLimiter : rateLimiter).take(
-      key === null
-        ? { kind: "address", address }
-        : { kind: "key", sha256: key.sha256, limit: key.limit ?? rate.key },
+      key === null ? { address } : { sha256: key.sha256, limit: key.limit ?? rate.key },
       secure && !isPreflight ? price : 0,
     );
     return whenDone(taken, (state) => {

@@ -13,15 +13,10 @@ const KEY = "key:";
 /** Seconds that the clock of this machine may be behind the one that a window was begun by. */
 const BEHIND_SECONDS = 1;
 
-/** The client whose buckets a request is charged to. */
+/** The client whose buckets a request is charged to: an address, or a key with its limit. The first 128 bits of the key's SHA-256, which is in hex, identify its bucket. */
 export type RateLimitSubject =
-  | { readonly kind: "address"; readonly address: IpAddress | null }
-  | {
-      readonly kind: "key";
-      /** SHA-256 of the key in hex; its first 128 bits identify the bucket. */
-      readonly sha256: string;
-      readonly limit: number;
-    };
+  | { readonly address: IpAddress | null }
+  | { readonly sha256: string; readonly limit: number };
 
 /** Requests per window for an address, and for an IPv6 /64; a limit of 0 for the /64 means none. */
 type Rates = Pick<Config["rate"], "anonymous" | "prefix">;
@@ -44,7 +39,7 @@ export type RateLimitState = ReturnType<ReturnType<typeof createRateLimiter>["ta
 
 /** The limits that a request of the client counts towards: that of its key, or those of its address and /64. */
 function quotasOf(subject: RateLimitSubject, rates: Rates): Pick<Bucket, "name" | "limit">[] {
-  if (subject.kind === "key") {
+  if ("sha256" in subject) {
     return [{ name: `${KEY}${subject.sha256.slice(0, 32)}`, limit: subject.limit }];
   }
   const { address } = subject;

@@ -1,7 +1,7 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { type Call, FROM, type MayTell } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
-import { readParameters, sentTexts } from "../api/parameters.ts";
+import { readTexts } from "../api/parameters.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
 import type { Endpoint, Services } from "../tools/services.ts";
 import { traceOf } from "../util/errors.ts";
@@ -10,13 +10,11 @@ import { clientOfService } from "../util/shares.ts";
 import { VERSION } from "../util/version.ts";
 import {
   ALIVE_MS,
-  MAX_QUESTION_BYTES,
   MESSAGE_VERSION,
   onMessage,
-  questionSchema,
   type ReadQuestion,
   type Reply,
-  readMessage,
+  readQuestion,
   SUBJECTS,
   serviceIn,
 } from "./protocol.ts";
@@ -59,7 +57,7 @@ export function createAgent(
     const targets = { ...services.config.targets, and: question.targets };
     const bounded = { ...services, config: { ...services.config, targets } };
     try {
-      const values = readParameters(endpoint.parameters, sentTexts(question.parameters));
+      const values = readTexts(endpoint.parameters, question.parameters);
       return { result: (await endpoint.handle(values, call, bounded)) as Record<string, unknown> };
     } catch (error) {
       const requestId = crypto.randomUUID();
@@ -89,7 +87,7 @@ export function createAgent(
       send({ refused: reason });
       controller.abort();
     };
-    const question = readMessage(questionSchema, data, MAX_QUESTION_BYTES);
+    const question = readQuestion(data);
     const unknown = question
       ? unknownIn(question)
       : `does not understand the question; it speaks version ${MESSAGE_VERSION} of the messages`;
@@ -140,11 +138,10 @@ export function createAgent(
         callback: onMessage((message) => void answer(connection, message)),
       });
       connection.subscribe(SUBJECTS.cancel(location, "*"), {
-        callback: onMessage((message) =>
-          runs.get(`${serviceIn(message.subject)} ${message.string()}`)?.(
-            "it was told to end the run",
-          ),
-        ),
+        callback: onMessage((message) => {
+          const key = `${serviceIn(message.subject)} ${message.string()}`;
+          runs.get(key)?.("it was told to end the run");
+        }),
       });
       // The answers cannot be sent any more.
       void connection.closed().then(endAll);

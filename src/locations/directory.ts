@@ -1,13 +1,7 @@
 import { ALL_LOCATIONS, LOCATION_FORM } from "../config/settings.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
-import {
-  AGENT_FORM,
-  type Announcement,
-  announcementSchema,
-  MAX_ANNOUNCEMENT_BYTES,
-  readMessage,
-} from "./protocol.ts";
+import { AGENT_FORM, type Announcement, readAnnouncement } from "./protocol.ts";
 
 /** How often an agent announces itself, in milliseconds. */
 export const ANNOUNCE_MS = 5000;
@@ -60,7 +54,7 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
     [...agentsOf(location)].length < MAX_AGENTS_OF_ONE;
 
   const take = (key: string, location: string, data: Uint8Array, nowMs: number) => {
-    const description = readMessage(announcementSchema, data, MAX_ANNOUNCEMENT_BYTES);
+    const description = readAnnouncement(data);
     if (description === undefined) return false;
     const before = agents.get(key);
     // A copy, because the data are a part of all that came at once.

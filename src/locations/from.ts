@@ -1,12 +1,7 @@
 import { z } from "zod";
 import { type Call, FROM } from "../api/endpoint.ts";
 import { ApiError, apiErrorOf, ERRORS } from "../api/errors.ts";
-import {
-  integerParameter,
-  type Parameter,
-  type Parameters,
-  type ValuesOf,
-} from "../api/parameters.ts";
+import { integerParameter, type Parameter } from "../api/parameters.ts";
 import { amount, locationName, named, once, text, whole } from "../api/schemas.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
 import type { Endpoint } from "../tools/services.ts";
@@ -165,7 +160,7 @@ async function measureAtSeveral(
 }
 
 /** The parameters as a request sends them, without those that have their default: an older agent may not know them. */
-function textsOf({ parameters }: Endpoint, values: ValuesOf<Parameters>): Record<string, string> {
+function textsOf({ parameters }: Endpoint, values: Readonly<Record<string, unknown>>) {
   const texts: Record<string, string> = {};
   for (const [name, { schema }] of Object.entries(parameters)) {
     const value = values[name];

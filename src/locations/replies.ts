@@ -4,16 +4,13 @@ import { formatIpv6 } from "../addr/format.ts";
 import { tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { ApiError, ERRORS, type ErrorCode, type ErrorDetails } from "../api/errors.ts";
 import { mismatchOf } from "../api/foreign.ts";
-import { readParameters, sentTexts } from "../api/parameters.ts";
+import { readTexts } from "../api/parameters.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { canonicalName } from "../dns/message/name.ts";
 import type { RecordType } from "../dns/message/record.ts";
 import type { Question } from "../tools/services.ts";
 import { printable } from "../util/text.ts";
-import { type Reply, readMessage, replySchema } from "./protocol.ts";
-
-/** Bytes of a reply; 100 rounds over 30 hops with names have a tenth, and 1,024 addresses with names of 200 characters fit. */
-const MAX_REPLY_BYTES = 384 * 1024;
+import { type Reply, readReply } from "./protocol.ts";
 
 /** Bytes of all replies to a question; those of the longest mtr are fewer. */
 const MAX_ALL_BYTES = 8 * 2 ** 20;
@@ -52,7 +49,7 @@ type Sized = Msg & { size(): number };
 export function replyReader(location: string, { endpoint, parameters }: Question) {
   // A map, because an agent may send the name of what every object has.
   const events = new Map(Object.entries(endpoint.events?.() ?? {}));
-  const values = readParameters(endpoint.parameters, sentTexts(parameters));
+  const values = readTexts(endpoint.parameters, parameters);
   const asked = new Set(Object.values(parameters));
   const most = new Map<string, number>();
   for (const [parameter, keys] of Object.entries(BOUNDED)) {
@@ -105,7 +102,7 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     if (bytes > MAX_ALL_BYTES || replies > MAX_REPLIES) {
       throw unavailable(location, "its replies are too large or too many");
     }
-    const reply = readMessage(replySchema, data, MAX_REPLY_BYTES, revive);
+    const reply = readReply(data, revive);
     if (reply === undefined) throw unavailable(location, "its reply is too large or not valid");
     if ("refused" in reply) throw unavailable(location, reply.refused);
     if ("error" in reply) throw errorOf(reply.error);

@@ -1,15 +1,6 @@
 import { readFileSync } from "node:fs";
 import { addressOf, cString, libc, socketOption } from "./libc.ts";
-import {
-  AF_INET6,
-  BPF,
-  bpfOption,
-  encodeBpf,
-  IPPROTO_ICMPV6,
-  IPPROTO_TCP,
-  OPTION,
-  SOCK,
-} from "./linux.ts";
+import { AF_INET6, bpfConstant, IPPROTO_ICMPV6, IPPROTO_TCP, OPTION, SOCK } from "./linux.ts";
 
 /** Numbers from linux/capability.h. */
 const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
@@ -36,7 +27,7 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
     const type = SOCK.raw | SOCK.nonblock | SOCK.cloexec;
     const socket = libc().socket(AF_INET6, type, Number(protocol));
     // Until it is used, it must not collect every packet of this machine.
-    const none = bpfOption(encodeBpf([[BPF.returnConstant, 0]]));
+    const none = bpfConstant(0);
     libc().setsockopt(socket, ...OPTION.attachFilter, none, none.byteLength);
     if (socket < 0 || libc().dup2(socket, descriptor) < 0) return;
   }

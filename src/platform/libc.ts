@@ -80,7 +80,6 @@ const FUNCTIONS = {
   clock_gettime: { args: [C.int, C.pointer], returns: C.int },
   close: { args: [C.int], returns: C.int },
   connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
-  dup: { args: [C.int], returns: C.int },
   dup2: { args: [C.int, C.int], returns: C.int },
   execv: { args: [C.pointer, C.pointer], returns: C.int },
   // Variadic in C, which changes nothing for integers where sixscope runs.

@@ -165,3 +165,6 @@ export function bpfOption(instructions: Uint8Array): Uint8Array<ArrayBuffer> {
   view.setBigUint64(SOCK_FPROG.filter, BigInt(addressOf(bytes) + SOCK_FPROG.bytes), true);
   return bytes.subarray(0, SOCK_FPROG.bytes);
 }
+
+/** The value of the option for a program that only returns a number. */
+export const bpfConstant = (value: number) => bpfOption(encodeBpf([[BPF.returnConstant, value]]));

@@ -54,10 +54,9 @@ const portModule = (protocol: "tcp" | "udp") =>
   ({
     tool: "ping",
     texts: { protocol: [protocol], count: ["4"] },
-    measure({ ip, results, stats, details: { port } }: PingResult) {
+    measure({ results, stats, details: { port } }: PingResult) {
       const info = { protocol, port: `${port?.port}`, state: port?.state ?? "silent" };
       return {
-        ...ofAddress(ip),
         ...ofPing(results, stats),
         ...(protocol === "tcp" && { probe_success: Number(info.state === "open") }),
         probe_port_info: [[info, 1]],
@@ -69,8 +68,7 @@ const portModule = (protocol: "tcp" | "udp") =>
 const MODULES = {
   ping6: {
     tool: "ping",
-    measure: ({ ip, results, stats }: PingResult) => ({
-      ...ofAddress(ip),
+    measure: ({ results, stats }: PingResult) => ({
       ...ofPing(results, stats),
       probe_icmp_duration_seconds: stats.avg && [[{ phase: "rtt" }, stats.avg / 1000]],
       probe_icmp_reply_hop_limit: results[0]?.ttl ?? null,
@@ -78,22 +76,15 @@ const MODULES = {
   },
   tcp6: portModule("tcp"),
   udp6: portModule("udp"),
-  trace6: {
-    tool: "trace",
-    measure: ({ ip, hops }: TraceResult) => ({ ...ofAddress(ip), ...ofPath(hops) }),
-  },
+  trace6: { tool: "trace", measure: ({ hops }: TraceResult) => ofPath(hops) },
   mtr6: {
     tool: "mtr",
-    measure({ ip, hops, details: { reached, toTarget } }: MtrResult) {
+    measure({ hops, details: { reached, toTarget } }: MtrResult) {
       const loss = reached ? toTarget.loss : null;
-      const ratio = loss === null ? null : loss / 100;
-      return { ...ofAddress(ip), ...ofPath(hops), probe_loss_ratio: ratio };
+      return { ...ofPath(hops), probe_loss_ratio: loss === null ? null : loss / 100 };
     },
   },
-  mtu6: {
-    tool: "mtu",
-    measure: ({ ip, mtu }: MtuResult) => ({ ...ofAddress(ip), probe_mtu_bytes: mtu }),
-  },
+  mtu6: { tool: "mtu", measure: ({ mtu }: MtuResult) => ({ probe_mtu_bytes: mtu }) },
   dns6: {
     tool: "dns",
     measure: ({ records, queryTime, details: { server } }: DnsResult) => ({
@@ -122,7 +113,7 @@ interface Outcome {
 }
 
 /** A result, or those of several locations. */
-type Result = { details?: { location?: string }; locations?: readonly Outcome[] };
+type Result = { ip?: string; details?: { location?: string }; locations?: readonly Outcome[] };
 
 /**
  * Runs the module of a request on its target, at each location that it names. A wrong request is a 400,
@@ -188,6 +179,7 @@ function readingsOf({ tool, measure }: Module, { result, error }: Outcome, secon
   return {
     probe_success: OWN_ERRORS.includes(reason) ? null : success,
     probe_duration_seconds: seconds,
+    ...(result?.ip && { probe_ip_protocol: 6, probe_ip_addr_hash: Bun.hash.crc32(result.ip) }),
     ...(result === undefined ? failure : measure(result as never)),
   };
 }
@@ -198,10 +190,6 @@ function signalOf({ headers, signal }: Request): AbortSignal {
   if (!(seconds > 0 && seconds <= MAX_SCRAPE_SECONDS)) return signal;
   const ms = Math.max(0, seconds - MARGIN_SECONDS) * 1000;
   return AbortSignal.any([signal, AbortSignal.timeout(Math.round(ms))]);
-}
-
-function ofAddress(ip: string) {
-  return { probe_ip_protocol: 6, probe_ip_addr_hash: Bun.hash.crc32(ip) };
 }
 
 function ofPing(results: PingResult["results"], { loss, received }: PingResult["stats"]) {

@@ -2,7 +2,7 @@
 import type { Config } from "../config/settings.ts";
 import { followFiles } from "../platform/followed-files.ts";
 import { libc } from "../platform/libc.ts";
-import { BPF, bpfOption, encodeBpf, OPTION } from "../platform/linux.ts";
+import { bpfConstant, OPTION } from "../platform/linux.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
 import { orThrow } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -108,7 +108,7 @@ export function followCertificate(files: CertificateFiles, log: Log, nowMs = Dat
  */
 export function steerToNewServers(): void {
   const SECOND = 1;
-  const program = bpfOption(encodeBpf([[BPF.returnConstant, SECOND]]));
+  const program = bpfConstant(SECOND);
   for (const descriptor of listeningSockets()) {
     libc().setsockopt(descriptor, ...OPTION.attachReusePortFilter, program, program.length);
   }

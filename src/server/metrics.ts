@@ -174,11 +174,10 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
         ([outcome, count]) => [{ file, outcome }, count] as const,
       ),
     );
+  const isUsable = () => Number(keyring?.isUsable());
   const ofKeys = (keys: Keyring) => [
     gauge("sixscope_keys", "API keys that are valid now.", () => keys.activeCount()),
-    gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
-      Number(keys.isUsable()),
-    ),
+    gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", isUsable),
   ];
   const expirySeconds = () => (renewal?.current().expiresMs ?? 0) / 1000;
   const whenExpired = "Unix time at which the certificate expires.";
@@ -203,6 +202,7 @@ function sharedMetrics({ valkey, keys }: Shared): readonly Metric[] {
 
 function probeMetrics({ icmp, probeSlots: slots, longestWait }: Sources): readonly Metric[] {
   const isUsable = Number(!("unavailable" in icmp));
+  const longestWaitText = "What the client that waited longest did, in the last minute.";
   const waited = () => {
     const { client, seconds = 0 } = longestWait() ?? {};
     return [[client ? { client } : {}, seconds] as const];
@@ -210,11 +210,7 @@ function probeMetrics({ icmp, probeSlots: slots, longestWait }: Sources): readon
   const always = [
     gauge("sixscope_probe_slots", "Pings and traces that may run at once.", () => slots.limit),
     gauge("sixscope_probe_slots_used", "Pings and traces that run.", () => slots.running),
-    gauge(
-      "sixscope_longest_wait_seconds",
-      "What the client that waited longest did, in the last minute.",
-      waited,
-    ),
+    gauge("sixscope_longest_wait_seconds", longestWaitText, waited),
     gauge("sixscope_raw_socket_usable", "1 if the service can ping and trace.", () => isUsable),
   ];
   if ("unavailable" in icmp) return always;
@@ -241,10 +237,8 @@ function locationMetrics({ locations }: Sources): readonly Metric[] {
   const isConnected = () => Number(locations.isConnected);
   const asked = () => byLabel("outcome", locations.asked);
   const { running } = locations;
-  const up = () =>
-    locations.expected.map(
-      (location) => [{ location }, Number(there().includes(location))] as const,
-    );
+  const isUp = (location: string) => [{ location }, Number(there().includes(location))] as const;
+  const up = () => locations.expected.map(isUp);
   return [
     gauge("sixscope_nats_connected", "1 if there is a connection to NATS.", isConnected),
     gauge("sixscope_locations", "Locations that can be asked, with the own.", () => there().length),

@@ -1,6 +1,5 @@
 import { dirname } from "node:path";
 import { formatListenAddress, isLoopback, type ListenAddress } from "../config/listen-address.ts";
-import type { Config } from "../config/settings.ts";
 import { ownName } from "../platform/users.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -19,7 +18,7 @@ import { type Listener, openListener } from "./listener.ts";
  */
 export async function listen(
   app: App,
-  addresses: Config["listen"],
+  addresses: readonly ListenAddress[],
   certificate: Certificate | null,
   log: Log,
   readiness = "ready",

@@ -6,26 +6,15 @@ import { round } from "../util/numbers.ts";
 /** How often the log says which client waits longest, in milliseconds. */
 const REPORT_MS = 60_000;
 
-/** The client whose runs waited longest in the last minute. */
-interface LongestWait {
-  /** The name of a key, an address, or a service that asks over NATS; absent where clients are not logged. */
-  readonly client?: string;
-  readonly seconds: number;
-}
-
 /**
  * Logs once a minute which client has waited longest for probe slots and for others' packets; the function returned
  * says it to the metrics.
  *
- * @param names true if clients may be named
+ * @param names true if clients may be named: by the name of a key, an address, or a service that asks over NATS
  */
-export function reportWaiting(
-  gate: Gate,
-  keyring: Keyring | null,
-  names: boolean,
-  log: Log,
-): () => LongestWait | null {
-  let longest: LongestWait | null = null;
+export function reportWaiting(gate: Gate, keyring: Keyring | null, names: boolean, log: Log) {
+  const message = "waited longest for probe slots and others' packets in the last minute";
+  let longest: { readonly client?: string; readonly seconds: number } | null = null;
   setInterval(() => {
     const taken = gate.takeLongestWait();
     longest = null;
@@ -33,9 +22,7 @@ export function reportWaiting(
     const [client, ms] = taken;
     const key = keyring?.records().find(({ sha256 }) => sha256 === client)?.name;
     longest = { ...(names && { client: key ?? client }), seconds: round(ms / 1000, 1) };
-    log.info("waited longest for probe slots and others' packets in the last minute", {
-      ...longest,
-    });
+    log.info(message, { ...longest });
   }, REPORT_MS).unref();
   return () => longest;
 }

@@ -40,6 +40,13 @@ export interface Summary {
   readonly matching: number;
 }
 
+/** The result of a location, or its error. */
+export interface Outcome<Failure> {
+  readonly location: string;
+  readonly result?: object;
+  readonly error?: Failure;
+}
+
 const COLUMNS = [
   { name: "location", kind: "text" },
   { name: "verdict", kind: "text", isToned: true },

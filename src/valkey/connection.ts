@@ -22,7 +22,7 @@ export class ValkeyError extends Error {
 }
 
 /** A program in Lua, which Valkey runs without any other command in between, and the schema of its result. */
-export type Script<T> = Readonly<ReturnType<typeof script<T>>>;
+type Script<T> = Readonly<ReturnType<typeof script<T>>>;
 
 /** Prepares a script; Valkey knows it by its SHA-1. */
 export function script<T>(source: string, result: () => z.ZodType<T>) {
@@ -33,14 +33,15 @@ export function script<T>(source: string, result: () => z.ZodType<T>) {
 /**
  * Runs a script; throws ValkeyError.
  *
+ * @typeParam Missing what it returns instead where it does not throw
  * @param limitMs how long the answer may take
  */
-export type RunScript = <T>(
+export type RunScript<Missing = never> = <T>(
   wanted: Script<T>,
   keys: readonly string[],
   args: readonly (string | number)[],
   limitMs?: number,
-) => Promise<T>;
+) => Promise<T | Missing>;
 
 /** The part of Bun's client that is used; tests supply their own. */
 export type Client = Pick<RedisClient, "send" | "close">;

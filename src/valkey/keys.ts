@@ -1,7 +1,7 @@
 import { statSync, utimesSync } from "node:fs";
 import { z } from "zod";
 import { KeyFileError, type KeyRecord, parseRecords, writeKeyFile } from "../keys/key-file.ts";
-import type { Keyring } from "../keys/keyring.ts";
+import { createKeyring } from "../keys/keyring.ts";
 import { formatCommand } from "../util/command.ts";
 import { attempt, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
@@ -26,13 +26,11 @@ return {redis.call('GET', KEYS[2]) or '${NO_VERSION}', redis.call('HVALS', KEYS[
   () => z.tuple([z.string().max(64), z.array(z.string().max(1024)).max(MAX_KEYS)]),
 );
 
-/** Writes records, and removes those without a text, unless someone has changed keys since a version. */
+/** Replaces all records, unless someone has changed keys since a version. */
 const WRITE = script(
   `if (redis.call('GET', KEYS[2]) or '${NO_VERSION}') ~= ARGV[1] then return 0 end
-for i = 3, #ARGV, 2 do
-  if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[1], ARGV[i])
-  else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-end
+redis.call('DEL', KEYS[1])
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('SET', KEYS[2], ARGV[2])
 return 1`,
   () => z.literal([0, 1]),
@@ -50,7 +48,8 @@ export async function readSharedKeys(run: RunScript, names: Names) {
 }
 
 /**
- * Replaces keys that instances share, unless someone else has changed any since a version.
+ * Replaces the keys that instances share, unless someone else has changed any since a version. Without keys it writes
+ * nothing: an instance that has some would drop them for a new version that has none.
  *
  * @returns false if someone has
  * @throws ValkeyError
@@ -59,16 +58,11 @@ async function writeSharedKeys(
   run: RunScript,
   names: Names,
   since: string,
-  before: readonly KeyRecord[],
-  after: readonly KeyRecord[],
+  keys: readonly KeyRecord[],
 ): Promise<boolean> {
-  const texts = new Map(after.map((key) => [key.sha256, JSON.stringify(key)]));
-  for (const key of before) {
-    if (!texts.has(key.sha256)) texts.set(key.sha256, "");
-    else if (texts.get(key.sha256) === JSON.stringify(key)) texts.delete(key.sha256);
-  }
-  const args = [since, crypto.randomUUID(), ...[...texts].flat()];
-  return texts.size === 0 || (await run(WRITE, names, args)) === 1;
+  const records = keys.flatMap((key) => [key.sha256, JSON.stringify(key)]);
+  const args = [since, crypto.randomUUID(), ...records];
+  return keys.length === 0 || (await run(WRITE, names, args)) === 1;
 }
 
 /**
@@ -86,7 +80,7 @@ export async function changeSharedKeys(
     const changed = change(keys);
     if (changed.length > MAX_KEYS)
       throw new KeyFileError(`there would be more than ${MAX_KEYS} keys in Valkey`);
-    if (await writeSharedKeys(run, names, version, keys, changed)) return;
+    if (await writeSharedKeys(run, names, version, changed)) return;
   }
 }
 
@@ -95,13 +89,8 @@ export async function changeSharedKeys(
  *
  * @param copy the file of the keyring; its time says when it was last current
  */
-export function createSharedKeys(
-  run: RunScript,
-  names: Names,
-  keyring: Keyring,
-  copy: string,
-  log: Log,
-) {
+export async function createSharedKeys(run: RunScript, names: Names, copy: string, log: Log) {
+  const keyring = await createKeyring(copy, log);
   /** The version that was read last, as a beat returns it, and the last one that cannot be used. */
   let used: string | undefined;
   let unusable: string | undefined;
@@ -121,7 +110,7 @@ export function createSharedKeys(
           `Valkey has no keys, and the copy ${copy} is too old; to use it, run: ${command}`,
         );
       }
-      if (await writeSharedKeys(run, names, version, [], own))
+      if (await writeSharedKeys(run, names, version, own))
         log.warn("gave its keys to Valkey, which had none", { active: keyring.activeCount() });
       return false;
     }
@@ -133,6 +122,7 @@ export function createSharedKeys(
     return true;
   };
   return {
+    keyring,
     /** Milliseconds since the keys were last as Valkey has them. */
     ageMs,
     /** True if a key that was revoked may still be among them. */

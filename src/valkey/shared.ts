@@ -1,6 +1,5 @@
 import type { Config } from "../config/settings.ts";
 import type { ValkeyAddress } from "../config/valkey-address.ts";
-import { createKeyring } from "../keys/keyring.ts";
 import type { Log } from "../util/log.ts";
 import type { RunScript } from "./connection.ts";
 import { createSharedKeys } from "./keys.ts";
@@ -22,16 +21,9 @@ export async function openShared(
   const valkey = createValkey(address, log);
   // Beside the file that an instance alone would use, which is not touched.
   const copy = `${keysFile}.copy`;
-  const keyring = await createKeyring(copy, log);
   const run: RunScript = (wanted, keys, args) => valkey.run(wanted, keys, args, KEYS_MS);
-  const keys = createSharedKeys(run, valkey.names.keys, keyring, copy, log);
+  const keys = await createSharedKeys(run, valkey.names.keys, copy, log);
   const rateLimiter = createSharedLimiter(rate, valkey);
-  return {
-    valkey,
-    keyring,
-    keys,
-    rateLimiter,
-    start: () => valkey.start(keys.follow),
-    stop: valkey.close,
-  };
+  const start = () => valkey.start(keys.follow);
+  return { valkey, keys, rateLimiter, start, stop: valkey.close };
 }

@@ -4,13 +4,7 @@ import { type Clock, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import beatSource from "./beat.lua" with { type: "text" };
-import {
-  createConnection,
-  type RunScript,
-  type Script,
-  script,
-  ValkeyError,
-} from "./connection.ts";
+import { createConnection, type RunScript, script, ValkeyError } from "./connection.ts";
 
 /** How long a request waits for an answer, in milliseconds; then its instance decides alone. */
 export const GIVE_UP_MS = 50;
@@ -74,11 +68,8 @@ export function createValkey(
   };
   /** Takes part in the count of the instances; returns the version of the keys. */
   const countMe = async (): Promise<string> => {
-    const [nowMs, counted, version] = await run(
-      BEAT,
-      [names.instances, ...names.keys],
-      [id, GONE_MS],
-    );
+    const keys = [names.instances, ...names.keys];
+    const [nowMs, counted, version] = await run(BEAT, keys, [id, GONE_MS]);
     aheadMs = nowMs - clock.nowMs();
     instances = counted;
     return version;
@@ -94,6 +85,24 @@ export function createValkey(
     } else {
       const message = "Valkey does not answer, so each instance allows its part of what is left";
       log.warn(message, { reason, instances: valkey.instances });
+    }
+  };
+  /** The result of a script for a request; null if Valkey is down or does not answer in time. */
+  const ask: RunScript<null> = async (wanted, keys, args, limitMs = GIVE_UP_MS) => {
+    const used = connection;
+    if (problem !== null || used === null || used.isLate()) return null;
+    const startMs = clock.nowMs();
+    let outcome: CallOutcome = "answered";
+    try {
+      return await used.run(wanted, keys, args, limitMs);
+    } catch (error) {
+      // A beat finds whether that was a pause.
+      const isSilent = error instanceof ValkeyError && error.failure === "silent";
+      outcome = isSilent ? "given_up" : "failed";
+      if (!isSilent && used === connection) fail(error);
+      return null;
+    } finally {
+      valkey.onCall?.(clock.nowMs() - startMs, outcome);
     }
   };
   const valkey = {
@@ -138,28 +147,7 @@ export function createValkey(
       connection?.close();
       connection = null;
     },
-    /** The result of a script for a request; null if Valkey is down or does not answer in time. */
-    async ask<T>(
-      wanted: Script<T>,
-      keys: readonly string[],
-      args: readonly (string | number)[],
-    ): Promise<T | null> {
-      const used = connection;
-      if (problem !== null || used === null || used.isLate()) return null;
-      const startMs = clock.nowMs();
-      let outcome: CallOutcome = "answered";
-      try {
-        return await used.run(wanted, keys, args, GIVE_UP_MS);
-      } catch (error) {
-        // A beat finds whether that was a pause.
-        const isSilent = error instanceof ValkeyError && error.failure === "silent";
-        outcome = isSilent ? "given_up" : "failed";
-        if (!isSilent && used === connection) fail(error);
-        return null;
-      } finally {
-        valkey.onCall?.(clock.nowMs() - startMs, outcome);
-      }
-    },
+    ask,
   };
   return valkey;
 }

@@ -1,5 +1,5 @@
 /** Each command that a message has, pasted into shells: they get exactly its words, and nothing else runs. */
-import { afterAll, beforeAll, expect, mock, test } from "bun:test";
+import { afterAll, beforeAll, expect, mock, setSystemTime, test } from "bun:test";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ Object.assign(globalThis, { sessionStorage: {}, localStorage: {} });
 const { checkKeysFile } = await import("../../src/cli/doctor/keys.ts");
 const { formatFinding } = await import("../../src/cli/doctor/finding.ts");
 const { readKeyFile } = await import("../../src/keys/key-file.ts");
-const { createSharedKeys } = await import("../../src/valkey/keys.ts");
+const { createSharedKeys, MAX_AGE_MS } = await import("../../src/valkey/keys.ts");
 const { ownName } = await import("../../src/platform/users.ts");
 const { urlOf } = await import("../../src/page/browser/api.ts");
 const { pathOf } = await import("../../src/page/browser/bookmark.ts");
@@ -75,10 +75,15 @@ const behind = (text: string, mark: string) => text.slice(text.lastIndexOf(mark)
 async function staleCopy(path: string): Promise<string> {
   let text = "";
   const log = { error: (message: string) => (text = message), warn() {}, info() {} };
-  const keyring = { records: () => [{}], activeCount: () => 1, replace() {} };
-  const run = async () => ["", []];
-  const shared = createSharedKeys(run as never, ["k", "v"], keyring as never, path, log as never);
+  const key = { name: "a", sha256: "0".repeat(64), created: "2026-01-31T12:00:00Z" };
+  let answer = ["1", [JSON.stringify(key)]];
+  const run = async () => answer;
+  const shared = await createSharedKeys(run as never, ["k", "v"], path, log as never);
   await shared.follow("1");
+  answer = ["", []];
+  setSystemTime(Date.now() + 2 * MAX_AGE_MS);
+  await shared.follow("2");
+  setSystemTime();
   return text;
 }
 

@@ -8,7 +8,7 @@ const START_SECONDS = 1_700_000_000;
 function setUp(limits: Partial<{ anonymous: number; prefix: number }> = {}) {
   const clock = { ms: START_MS };
   const limiter = createRateLimiter({ anonymous: 3, prefix: 5, ...limits }, () => clock.ms);
-  const take = (text: string) => limiter.take({ kind: "address", address: address(text) }, 1);
+  const take = (text: string) => limiter.take({ address: address(text) }, 1);
   return { clock, limiter, take };
 }
 
@@ -118,7 +118,7 @@ describe("a /64 that has used up its tokens", () => {
 describe("a key", () => {
   test("has its own bucket with its own limit", () => {
     const { limiter, take } = setUp();
-    const key = { kind: "key", sha256: "0123456789abcdef".repeat(4), limit: 4 } as const;
+    const key = { sha256: "0123456789abcdef".repeat(4), limit: 4 } as const;
     expect([1, 2, 3, 4, 5].map(() => limiter.take(key, 1).allowed)).toEqual([
       true,
       true,
@@ -131,8 +131,7 @@ describe("a key", () => {
 
   test("whose limit is lowered during its window has 0 tokens left, not fewer", () => {
     const { limiter } = setUp();
-    const key = (limit: number) =>
-      ({ kind: "key", sha256: "0123456789abcdef".repeat(4), limit }) as const;
+    const key = (limit: number) => ({ sha256: "0123456789abcdef".repeat(4), limit }) as const;
     for (let used = 0; used < 5; used++) limiter.take(key(5), 1);
     expect(limiter.take(key(2), 1)).toMatchObject({ allowed: false, limit: 2, remaining: 0 });
     expect(limiter.take(key(2), 0)).toMatchObject({ allowed: false, limit: 2, remaining: 0 });
@@ -142,7 +141,7 @@ describe("a key", () => {
 describe("taking no token", () => {
   test("starts no window", () => {
     const { clock, limiter, take } = setUp();
-    const subject = { kind: "address", address: address("192.0.2.1") } as const;
+    const subject = { address: address("192.0.2.1") } as const;
     expect(limiter.take(subject, 0)).toMatchObject({ remaining: 3, allowed: true });
     clock.ms += 10_000;
     expect(take("192.0.2.1").resetSeconds).toBe(START_SECONDS + 70);
@@ -157,7 +156,7 @@ describe("a request that counts as several", () => {
     ["more than the limit, and takes none", [4, 3], [false, true], [3, 0]],
   ])("%s", (_, prices, allowed, remaining) => {
     const { limiter } = setUp({ anonymous: 3, prefix: 0 });
-    const subject = { kind: "address", address: address("192.0.2.1") } as const;
+    const subject = { address: address("192.0.2.1") } as const;
     const states = prices.map((tokens) => limiter.take(subject, tokens));
     expect(states.map((state) => state.allowed)).toEqual(allowed);
     expect(remainingOf(states)).toEqual(remaining);
@@ -189,7 +188,7 @@ describe("a request that counts as several", () => {
       const tokens = 1 + random(6);
       const network = at === 3 ? "other" : "shared";
       const wanted = left(`${at}`, 12) >= tokens && left(network, 20) >= tokens;
-      const subject = { kind: "address", address: hosts[at] as IpAddress } as const;
+      const subject = { address: hosts[at] as IpAddress } as const;
       const { allowed, remaining } = limiter.take(subject, tokens);
       expect(allowed).toBe(wanted);
       if (wanted) {
@@ -208,8 +207,7 @@ const remainingOf = (states: readonly { readonly remaining: number }[]) =>
 function fullLimiter() {
   const clock = { ms: START_MS };
   const limiter = createRateLimiter({ anonymous: 9, prefix: 0 }, () => clock.ms, 248);
-  const take = (text: string, price = 1) =>
-    limiter.take({ kind: "address", address: address(text) }, price);
+  const take = (text: string, price = 1) => limiter.take({ address: address(text) }, price);
   const clients = Array.from({ length: 124 }, (_, index) => `${index + 1}.0.0.1`);
   const states = clients.map((client) => take(client));
   return { clock, limiter, take, clients, states };
@@ -242,7 +240,7 @@ describe("a full table", () => {
   test("gives a key its own bucket all the same", () => {
     const { limiter } = fullLimiter();
     for (const digit of ["1", "2"]) {
-      const key = { kind: "key", sha256: digit.repeat(64), limit: 5 } as const;
+      const key = { sha256: digit.repeat(64), limit: 5 } as const;
       expect(limiter.take(key, 1).remaining).toBe(4);
     }
   });
@@ -269,7 +267,7 @@ describe("a flood locks out nobody:", () => {
     for (let index = 0; index < 300_000; index++) {
       const [word0, word1] = prefix(index);
       const flood = { version: 6, word0, word1: word1 >>> 0, word2: index, word3: 1 } as const;
-      limiter.take({ kind: "address", address: flood }, 1);
+      limiter.take({ address: flood }, 1);
     }
     const left = Array.from({ length: 300 }, (_, host) => [
       take(`2001:db9:${host.toString(16)}::1`).remaining,
@@ -287,14 +285,14 @@ describe("two hundred thousand addresses", () => {
   ])("%s: no growth, and an honest client keeps its bucket", (_, word0) => {
     const clock = { ms: START_MS };
     const limiter = createRateLimiter({ anonymous: 100, prefix: 1000 }, () => clock.ms);
-    const honest = { kind: "address", address: address("2001:db8:1::1") } as const;
+    const honest = { address: address("2001:db8:1::1") } as const;
     expect(limiter.take(honest, 1).remaining).toBe(99);
     Bun.gc(true);
     const before = process.memoryUsage.rss();
     for (let index = 0; index < 200_000; index++) {
       const word1 = Math.imul(index, 0x85ebca6b) >>> 0;
       const flood = { version: 6, word0: word0(index), word1, word2: 0, word3: index } as const;
-      limiter.take({ kind: "address", address: flood }, 1);
+      limiter.take({ address: flood }, 1);
     }
     Bun.gc(true);
     expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(64);

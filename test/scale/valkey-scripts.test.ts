@@ -28,10 +28,10 @@ afterAll(async () => {
 
 const SUBJECTS: readonly RateLimitSubject[] = [
   ...["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "192.0.2.1"].map(
-    (text) => ({ kind: "address", address: tryParseIp(text) }) as const,
+    (text) => ({ address: tryParseIp(text) }) as const,
   ),
-  { kind: "address", address: null },
-  { kind: "key", sha256: "0123456789abcdef".repeat(4), limit: 4 },
+  { address: null },
+  { sha256: "0123456789abcdef".repeat(4), limit: 4 },
 ];
 
 const LIMITS = { anonymous: 12, prefix: 20 };

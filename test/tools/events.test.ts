@@ -1,6 +1,6 @@
 /** The events of pings and traces while they run, called without HTTP as the command line calls them. */
 import { describe, expect, test } from "bun:test";
-import { readParameters, sentTexts } from "../../src/api/parameters.ts";
+import { readTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { FairSlots } from "../../src/gate/fair-slots.ts";
@@ -42,7 +42,7 @@ async function call(
   };
   const events: [name: string, data: object][] = [];
   const result = await handle(
-    readParameters(parameters, sentTexts({ target: "2001:db8::80", ...texts })),
+    readTexts(parameters, { target: "2001:db8::80", ...texts }),
     {
       signal: new AbortController().signal,
       address: null,

@@ -1,7 +1,7 @@
 /** How loss by hop and the path MTU are presented, and what is told meanwhile, without HTTP. */
 import { describe, expect, test } from "bun:test";
 import { formatIp } from "../../src/addr/ip.ts";
-import { readParameters, sentTexts } from "../../src/api/parameters.ts";
+import { readTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { FairSlots } from "../../src/gate/fair-slots.ts";
@@ -60,7 +60,7 @@ async function call(
   const events: [name: string, data: object][] = [];
   const allowedSeconds: number[] = [];
   const result = await handle(
-    readParameters(parameters, sentTexts({ target: "2001:db8::80", ...texts })),
+    readTexts(parameters, { target: "2001:db8::80", ...texts }),
     {
       signal: new AbortController().signal,
       address: null,

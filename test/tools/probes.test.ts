@@ -1,7 +1,7 @@
 /** How pings and traces are presented, and how long they keep their connections open. */
 import { describe, expect, test } from "bun:test";
 import type { Call } from "../../src/api/endpoint.ts";
-import { readParameters, sentTexts } from "../../src/api/parameters.ts";
+import { readTexts } from "../../src/api/parameters.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import type { DnsClient } from "../../src/dns/client.ts";
 import { FairSlots } from "../../src/gate/fair-slots.ts";
@@ -298,8 +298,7 @@ describe("a target behind a translator of the resolver", () => {
     } as unknown as DnsClient;
     const engine = { [tool]: async () => outcomes[tool] };
     const call = async (target: string) => {
-      const sent = sentTexts({ target, names: "no" });
-      const values = readParameters(endpoint.parameters, sent);
+      const values = readTexts(endpoint.parameters, { target, names: "no" });
       const body = await endpoint.handle(values, CALL, toolsWith(engine, dns));
       const documented = interfaceDocument.paths[endpoint.path]?.get.responses["200"];
       const schema = documented?.content["application/json"].schema ?? {};
@@ -370,7 +369,7 @@ describe("an answer with several paths", () => {
     const events: [name: string, data: object][] = [];
     const allowedSeconds: number[] = [];
     const body = (await traceroute.handle(
-      readParameters(traceroute.parameters, sentTexts({ target: "2001:db8::80", ...texts })),
+      readTexts(traceroute.parameters, { target: "2001:db8::80", ...texts }),
       {
         ...CALL,
         allowSeconds: (seconds) => allowedSeconds.push(seconds),

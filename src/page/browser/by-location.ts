@@ -1,12 +1,5 @@
-import type { Summary } from "../../tools/summary.ts";
-import type { Run } from "./run.ts";
-
-/** The result of a location, or its error. */
-interface Outcome {
-  readonly location: string;
-  readonly result?: object;
-  readonly error?: NonNullable<Run["problem"]>;
-}
+import type { Outcome, Summary } from "../../tools/summary.ts";
+import type { Problem, Run } from "./run.ts";
 
 /** The comparison of the locations that a run asks, as far as it is known; null before, and for a run of one. */
 export function summaryOf({ result, parts }: Run): Summary | null {
@@ -20,16 +13,14 @@ export function summaryOf({ result, parts }: Run): Summary | null {
  *
  * @param from what names the locations
  */
-export function runsByLocation(
-  run: Run | null,
-  from: string | undefined,
-): { readonly location: string | null; readonly run: Run | null }[] {
+export function runsByLocation(run: Run | null, from: string | undefined) {
   // An error of the whole is shown at its field.
   if (!from || !run || (run.problem && run.parts.length === 0)) return [{ location: null, run }];
   const summary = summaryOf(run);
   if (summary === null) return [{ location: from, run: { ...run, problem: null } }];
-  const parts = run.parts as readonly Outcome[];
-  const results = (run.result as { readonly locations: readonly Outcome[] } | null)?.locations;
+  const parts = run.parts as readonly Outcome<Problem>[];
+  const results = (run.result as { readonly locations: readonly Outcome<Problem>[] } | null)
+    ?.locations;
   const rows = results ?? summary.summary;
   return [...new Set(rows.map(({ location }) => location))].map((location) => {
     const own = parts.filter((part) => part.location === location);

@@ -1,4 +1,4 @@
-import { factsOf, type Report } from "../../tools/report.ts";
+import { factsOf, type Report, type Tone } from "../../tools/report.ts";
 
 /** The end of a request: `failed` at once or after a while, `silent` until the page gave up. */
 export type Outcome = "answered" | "failed" | "silent";
@@ -26,12 +26,6 @@ export interface Measured {
   readonly direct: Outcome | null;
 }
 
-/** The conclusion from them; the advice is empty if all is well. */
-export interface Conclusion extends Pick<Report, "verdict" | "facts"> {
-  readonly code: keyof typeof SENTENCES;
-  readonly advice: string;
-}
-
 /** The sentence of each conclusion, and below it the advice. */
 const SENTENCES = {
   "not-one-family":
@@ -54,18 +48,23 @@ const SENTENCES = {
   both: "IPv6 works, as does IPv4.",
 };
 
-/** The conclusions that are bad news. */
-const BAD: readonly Conclusion["code"][] = ["ipv6-silent", "no-ipv6", "large-answers"];
+type Code = keyof typeof SENTENCES;
 
-/** Concludes from what was measured whether a connection is ready for IPv6. */
-export function conclude(measured: Measured): Conclusion {
+/** The conclusions that are bad news. */
+const BAD: readonly Code[] = ["ipv6-silent", "no-ipv6", "large-answers"];
+
+/** See `conclude`. */
+export type Conclusion = ReturnType<typeof conclude>;
+
+/** Concludes from what was measured whether a connection is ready for IPv6; the advice is empty if all is well. */
+export function conclude(measured: Measured) {
   const code = codeOf(measured);
   const [text = "", advice = ""] = SENTENCES[code].split("\n");
-  const tone = BAD.includes(code) ? "bad" : advice === "" ? "good" : "warn";
+  const tone: Tone = BAD.includes(code) ? "bad" : advice === "" ? "good" : "warn";
   return { code, verdict: { tone, text }, advice, facts: factsAbout(measured) };
 }
 
-function codeOf({ page, ipv4, ipv6, large, direct }: Measured): Conclusion["code"] {
+function codeOf({ page, ipv4, ipv6, large, direct }: Measured): Code {
   const [has4, has6] = [ipv4, ipv6].map(({ outcome }) => outcome === "answered");
   if (ipv4.seen?.version === 6 || ipv6.seen?.version === 4) return "not-one-family";
   if (!has4 && (!has6 || page === 4)) return "inconclusive";

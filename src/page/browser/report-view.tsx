@@ -42,11 +42,10 @@ export function ReportView({ tool, document, asked, waiting = false }: ReportVie
   );
 }
 
-interface AnnouncementProps {
+type AnnouncementProps = Required<Pick<ReportViewProps, "waiting">> & {
   report: Pick<Report, "verdict" | "facts"> | null;
-  /** Said as long as nothing is known; false if nothing is waited for. */
-  waiting: string | false;
-}
+};
+
 /** The line that screen readers announce: first that a tool is running, then the verdict or the first fact. */
 export function Announcement({ report, waiting }: AnnouncementProps) {
   const { verdict, facts = [] } = report ?? {};

@@ -2,7 +2,7 @@
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { ApiError, apiErrorOf } from "../../api/errors.ts";
-import { readParameters, sentTexts } from "../../api/parameters.ts";
+import { readTexts } from "../../api/parameters.ts";
 import { isOwnAddress } from "../../gate/connection.ts";
 import { FairSlots } from "../../gate/fair-slots.ts";
 import type { Caller } from "../../gate/gate.ts";
@@ -76,7 +76,7 @@ export async function takeSteps(
   const timer = setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS);
   const ask: Ask = async (tool, texts, onEvent) =>
     (await tool.handle(
-      readParameters(tool.parameters, sentTexts(texts)),
+      readTexts(tool.parameters, texts),
       { ...call, enough: enough.signal, onEvent, allowSeconds() {} },
       // Within the slot of the check.
       { ...services, probeSlots: new FairSlots(1) },

@@ -309,8 +309,9 @@ kernelTest.each([0, 1, 2, 3, 4])(
   async (room) => {
     const [printed, status] = await scriptWithSocket(`
       socket.close();
-      const { dup, close } = libc();
-      const fill = () => { const all = []; for (let fd; (fd = dup(2)) >= 0; ) all.push(fd); return all; };
+      const { fcntl, close } = libc();
+      const DUPLICATE = 0;
+      const fill = () => { const all = []; for (let fd; (fd = fcntl(2, DUPLICATE, 0)) >= 0; ) all.push(fd); return all; };
       const all = fill();
       for (const fd of all.splice(0, ${room})) close(fd);
       let opened = true;

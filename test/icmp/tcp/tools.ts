@@ -1,6 +1,6 @@
 /** The tools over a real engine, without HTTP. */
 
-import { alone, readParameters, sentTexts } from "../../../src/api/parameters.ts";
+import { alone, readTexts } from "../../../src/api/parameters.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
 import { FairSlots } from "../../../src/gate/fair-slots.ts";
 import { Gate } from "../../../src/gate/gate.ts";
@@ -22,7 +22,7 @@ export function portTools(icmp: IcmpEngine, settings: Texts = {}) {
     const nobody = { query: async () => ({ kind: "answer", records: [] }) } as never;
     const call = { address: null, client: "", allowSeconds() {}, onEvent() {} };
     return await endpoint.handle(
-      readParameters(alone(endpoint.parameters), sentTexts(texts)),
+      readTexts(alone(endpoint.parameters), texts),
       { ...call, signal: new AbortController().signal },
       {
         config: parseConfig({

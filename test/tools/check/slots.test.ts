@@ -13,7 +13,7 @@ import {
   test,
 } from "bun:test";
 import type { Call } from "../../../src/api/endpoint.ts";
-import { readParameters, sentTexts } from "../../../src/api/parameters.ts";
+import { readTexts } from "../../../src/api/parameters.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
 import type { DnsClient } from "../../../src/dns/client.ts";
 import { FairSlots } from "../../../src/gate/fair-slots.ts";
@@ -105,7 +105,7 @@ function setUp(client = deaf, slots = 1) {
   };
   const run = (name: string, signal: AbortSignal, onEvent?: Call["onEvent"], asking = "") =>
     check.handle(
-      readParameters(check.parameters, sentTexts({ name })),
+      readTexts(check.parameters, { name }),
       { signal, address: null, client: asking, allowSeconds() {}, ...(onEvent && { onEvent }) },
       services,
     ) as Promise<CheckResult>;
