@@ -26,11 +26,17 @@ return {redis.call('GET', KEYS[2]) or '${NO_VERSION}', redis.call('HVALS', KEYS[
   () => z.tuple([z.string().max(64), z.array(z.string().max(1024)).max(MAX_KEYS)]),
 );
 
-/** Replaces all records, unless someone has changed keys since a version. */
+/** Replaces all records, unless someone has changed keys since a version. What is new comes first, as Valkey may be full. */
 const WRITE = script(
   `if (redis.call('GET', KEYS[2]) or '${NO_VERSION}') ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
-for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+local kept = {}
+for i = 3, #ARGV, 2 do
+  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  kept[ARGV[i]] = true
+end
+for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if not kept[name] then redis.call('HDEL', KEYS[1], name) end
+end
 redis.call('SET', KEYS[2], ARGV[2])
 return 1`,
   () => z.literal([0, 1]),
