@@ -35,14 +35,12 @@ export async function askResolver(
   // A server that a command has chosen has its own text in place of the name.
   const title = (resolverTitle as ResolverName | undefined) ?? resolver;
   const asked = await query(validates ? { dnssec: true } : {});
-  const { signal, client } = options;
-  const check = { name: title, dnsClient, signal, client, query };
+  const check = { ...options, name: title, dnsClient, query };
   const { outcome, dnssec } =
     validates && options.class !== "CH"
       ? await checkDnssec(asked, { ...check, anchors: config.trustAnchors })
       : { outcome: asked };
-  const dns64 = translationsIn(dnsClient, outcome);
-  return replyOf(title, outcome, dns64, dnssec);
+  return replyOf(title, outcome, translationsIn(dnsClient, outcome), dnssec);
 }
 
 /** The reply that counts: the first with records, or else the first that is an answer. */
