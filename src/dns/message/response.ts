@@ -153,6 +153,7 @@ export function interpret(
   readonly records: readonly ResourceRecord[];
 } {
   const byOwner = Map.groupBy(answers, ({ owner }) => owner.toLowerCase());
+  // The text of a signature begins with the type that it covers.
   const signatures = (records: readonly ResourceRecord[], of: RecordType) =>
     dnssec ? records.filter((one) => one.type === "RRSIG" && one.value.startsWith(`${of} `)) : [];
   const chain: ResourceRecord[] = [];

@@ -52,15 +52,14 @@ export function firstAnswer(replies: readonly DnsReply[]): DnsReply {
 /** Replies of several resolvers side by side: how those that are answers differ, and what is to say of each. */
 export function compareReplies(resolvers: readonly DnsReply[]) {
   const answered = resolvers.filter(isAnswer);
+  const silent = resolvers.filter((reply) => !answered.includes(reply));
   const differences = differencesOf(answered);
   const findings = resolvers.flatMap((reply) => findingsOf(reply, answered));
   const isAboutPlace = differences.includes("records");
   return {
     ...(answered.length > 1 && { agree: differences.every((each) => each === "ttl") }),
     differences,
-    unanswered: resolvers
-      .filter((reply) => !answered.includes(reply))
-      .map(({ resolver }) => resolver),
+    unanswered: silent.map(({ resolver }) => resolver),
     findings: isAboutPlace ? [...findings, ...answered.flatMap(placeOf)] : findings,
     resolvers,
   };
