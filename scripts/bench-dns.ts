@@ -15,6 +15,7 @@ import {
 } from "../src/addr/socket-address.ts";
 import { createDnsClient, type QueryOptions } from "../src/dns/client.ts";
 import type { TrustAnchor } from "../src/dns/dnssec/chain.ts";
+import { createWork } from "../src/dns/dnssec/limits.ts";
 import { validate } from "../src/dns/dnssec/validate.ts";
 import { createQuery, createQuestion, decodeMessage } from "../src/dns/message/message.ts";
 import { decodeName } from "../src/dns/message/name.ts";
@@ -382,7 +383,7 @@ async function measureVerdicts(): Promise<void> {
     const ask = async (name: string, type: string) =>
       replies.getOrInsertComputed(`${name} ${type}`, () => world.reply(name, type));
     const options = { name: DENIED, type: "AAAA", reply, ask, anchors: world.anchors() } as const;
-    const atHand = await cpuOf(() => validate(options));
+    const atHand = await cpuOf(() => validate({ ...options, work: createWork() }));
     const { port = 0, anchors = [] } = rows[at] ?? {};
     const client = createDnsClient({
       servers: [tryParseSocketAddress("::1", port) as SocketAddress],

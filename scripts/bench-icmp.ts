@@ -7,7 +7,7 @@ import "../test/lab/enter.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TraceOutcome } from "../src/tools/trace/engine.ts";
-import type { PathsOutcome } from "../src/tools/trace/path-search.ts";
+import type { TracedPaths } from "../src/tools/trace/path-search.ts";
 import { parseIpv6 } from "../test/addr/parse.ts";
 import { openIcmp } from "../test/icmp/engines.ts";
 import { startInternet } from "../test/lab/internet.ts";
@@ -241,7 +241,7 @@ async function allPaths(): Promise<void> {
       "CPU µs a probe": ((user + system) / sent).toFixed(0),
     };
   };
-  const sentBy = (outcome: PathsOutcome | TraceOutcome) =>
+  const sentBy = (outcome: TracedPaths | TraceOutcome) =>
     outcome.kind === "done" ? outcome.sent : 0;
   table("Eight paths through kernel routers without limits, whose work is counted too", {
     "all paths": await cost(async () => sentBy(await engine.paths(request))),

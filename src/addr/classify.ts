@@ -1,5 +1,5 @@
 import type { Ipv6Address } from "./ipv6.ts";
-import { type Prefix, PrefixTable, parsePrefix } from "./prefix.ts";
+import { type Prefix, parsePrefix, prefixTable } from "./prefix.ts";
 import types from "./types.json" with { type: "json" };
 
 /** The name of a type of IPv6 address. */
@@ -24,7 +24,7 @@ export interface TypeEntry extends Block {
 }
 
 /** The type table, 31 rows: every address has the type of the longest block that contains it. */
-export const TYPE_TABLE = new PrefixTable<TypeEntry>(
+export const TYPE_TABLE = prefixTable<TypeEntry>(
   (Object.entries(types) as [AddressType, Block[]][]).flatMap(([type, blocks]) =>
     blocks.map((row) => ({ type, ...row, prefix: parsePrefix(row.block) })),
   ),

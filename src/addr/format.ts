@@ -1,5 +1,5 @@
 import { formatIpv4, type Ipv4Address, ipv4FromWord } from "./ipv4.ts";
-import { type Ipv6Address, isIpv4Mapped } from "./ipv6.ts";
+import { type Ipv6Address, ipv6ToBytes, isIpv4Mapped } from "./ipv6.ts";
 
 /** Two or more groups that are zero, where no group has a leading zero. */
 const ZERO_GROUPS = /\b0(?::0)+/g;
@@ -29,18 +29,14 @@ export function formatIpv6Binary(address: Ipv6Address): string {
 
 /** The address as one unsigned integer in decimal digits. */
 export function formatIpv6Integer(address: Ipv6Address): string {
-  return BigInt(`0x${hexDigits(address)}`).toString();
+  return BigInt(`0x${ipv6ToBytes(address).toHex()}`).toString();
 }
 
 /** The DNS name of the address's PTR records, without a final dot: in `in-addr.arpa` (RFC 1035 section 3.5) or `ip6.arpa` (RFC 3596 section 2.5). */
 export function reverseName(ip: Ipv4Address | Ipv6Address): string {
   return ip.version === 4
     ? `${formatIpv4(ip).split(".").reverse().join(".")}.in-addr.arpa`
-    : `${[...hexDigits(ip)].reverse().join(".")}.ip6.arpa`;
-}
-
-function hexDigits(address: Ipv6Address): string {
-  return formatIpv6Expanded(address).replaceAll(":", "");
+    : `${[...ipv6ToBytes(ip).toHex()].reverse().join(".")}.ip6.arpa`;
 }
 
 function groupsOf({ word0, word1, word2, word3 }: Ipv6Address): readonly number[] {

@@ -86,8 +86,7 @@ function isEui64({ word2, word3 }: Ipv6Address): boolean {
 /** The MAC address in a modified EUI-64, which inverts the universal bit and inserts `ff:fe`. */
 function macOf(address: Ipv6Address): string {
   const bytes = ipv6ToBytes({ ...address, word2: address.word2 ^ UNIVERSAL_BIT }).subarray(8);
-  return [...bytes]
-    .toSpliced(3, 2)
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join(":");
+  return Uint8Array.from([...bytes].toSpliced(3, 2))
+    .toHex()
+    .replace(/..(?=.)/g, "$&:");
 }

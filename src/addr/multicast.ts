@@ -1,13 +1,13 @@
 import { formatIpv6 } from "./format.ts";
 import { type Ipv6Address, ipv6FromWords } from "./ipv6.ts";
 import multicast from "./multicast.json" with { type: "json" };
-import { formatPrefix, type Prefix, PrefixTable, parsePrefix, prefixOf } from "./prefix.ts";
+import { formatPrefix, type Prefix, parsePrefix, prefixOf, prefixTable } from "./prefix.ts";
 
 /** The names of the scopes by number, RFC 7346 section 2; all others are unassigned. */
 const SCOPES: Readonly<Record<string, string>> = multicast.scopes;
 
 /** The well-known groups, RFC 0 if none defines one; a row with an `x` in its block means all 16 scopes. */
-export const MULTICAST_GROUPS = new PrefixTable(
+export const MULTICAST_GROUPS = prefixTable(
   (multicast.groups as [block: string, name: string, rfc: number][]).flatMap(
     ([block, name, rfc]) => {
       const scopes = block.includes("x") ? [..."0123456789abcdef"] : [""];

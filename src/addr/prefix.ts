@@ -87,19 +87,13 @@ export function prefixContains({ network, length }: Prefix, ip: IpAddress): bool
 }
 
 /** Rows with a prefix each, in their own order; an address is looked up by its longest prefix. */
-export class PrefixTable<Row extends { readonly prefix: Prefix }> {
-  readonly rows: readonly Row[];
-  readonly #longestFirst: readonly Row[];
-
-  constructor(rows: readonly Row[]) {
-    this.rows = rows;
-    this.#longestFirst = rows.toSorted((a, b) => b.prefix.length - a.prefix.length);
-  }
-
-  /** The row with the longest prefix that contains the address; undefined if no row does. */
-  find(ip: IpAddress): Row | undefined {
-    return this.#longestFirst.find(({ prefix }) => prefixContains(prefix, ip));
-  }
+export function prefixTable<Row extends { readonly prefix: Prefix }>(rows: readonly Row[]) {
+  const longestFirst = rows.toSorted((a, b) => b.prefix.length - a.prefix.length);
+  return {
+    rows,
+    /** The row with the longest prefix that contains the address; undefined if no row does. */
+    find: (ip: IpAddress) => longestFirst.find(({ prefix }) => prefixContains(prefix, ip)),
+  };
 }
 
 /** A word with the first `count` bits set; 0 if `count` is negative. */

@@ -1,5 +1,5 @@
 import assignments from "./assignments.json" with { type: "json" };
-import { PrefixTable, parsePrefix } from "./prefix.ts";
+import { parsePrefix, prefixTable } from "./prefix.ts";
 import registries from "./special-purpose.json" with { type: "json" };
 
 /** The month of the IANA registries that the tables of this folder are copied from. */
@@ -14,14 +14,15 @@ const FLAGS = [
   "reservedByProtocol",
 ] as const;
 
-/** A row of an IANA special-purpose address registry, RFC 6890 section 2.2.1 as updated by RFC 8190. */
-export type SpecialPurposeBlock = (typeof SPECIAL_PURPOSE_BLOCKS)["rows"][number];
-
-/** Block, name, RFCs, month of allocation, the five flags (T, F, - for N/A, empty for none), month of termination. */
+/**
+ * A row of an IANA special-purpose address registry, RFC 6890 section 2.2.1 as updated by RFC 8190:
+ * block, name, RFCs, month of allocation, the five flags (T, F, - for N/A, empty for none), month of
+ * termination.
+ */
 type Row = readonly [string, string, readonly number[], string, string, string?];
 
 /** The special-purpose registries of both families, 25 and 26 rows. */
-export const SPECIAL_PURPOSE_BLOCKS = new PrefixTable(
+export const SPECIAL_PURPOSE_BLOCKS = prefixTable(
   ([...registries.ipv6, ...registries.ipv4] as unknown as Row[]).map(
     ([block, name, rfcs, allocated, flags, terminated]) => ({
       prefix: parsePrefix(block),
@@ -46,7 +47,7 @@ function readFlags(letters: string): Record<(typeof FLAGS)[number], boolean | nu
 }
 
 /** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by what IANA did with them, 51 rows. */
-export const ASSIGNMENT_TABLE = new PrefixTable(
+export const ASSIGNMENT_TABLE = prefixTable(
   Object.entries(assignments).flatMap(([assignee, blocks]) =>
     blocks.map((block) => ({ prefix: parsePrefix(block), assignee })),
   ),

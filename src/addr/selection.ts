@@ -1,11 +1,9 @@
 import policies from "./default-policies.json" with { type: "json" };
 import type { Ipv6Address } from "./ipv6.ts";
-import { PrefixTable, parsePrefix } from "./prefix.ts";
+import { parsePrefix, prefixTable } from "./prefix.ts";
 
 /** Prefixes with precedence and label; RFC 6724 section 2.1. Mapped addresses are no targets. */
-const POLICIES = new PrefixTable(
-  policies.map((row) => ({ ...row, prefix: parsePrefix(row.prefix) })),
-);
+const POLICIES = prefixTable(policies.map((row) => ({ ...row, prefix: parsePrefix(row.prefix) })));
 
 /** The last row, ::/0, matches every address. */
 const policyOf = (address: Ipv6Address) =>

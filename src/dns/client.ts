@@ -93,10 +93,8 @@ export async function lookupAddresses(client: DnsClient, name: string, options?:
  * answer comes in time: by default 2 s.
  */
 export async function lookupHostname(client: DnsClient, ip: IpAddress, options: QueryOptions = {}) {
-  const outcome = await client.query(reverseName(ip), "PTR", {
-    timeoutMs: HOP_NAME_TIMEOUT_MS,
-    ...options,
-  });
+  const asked = { timeoutMs: HOP_NAME_TIMEOUT_MS, ...options };
+  const outcome = await client.query(reverseName(ip), "PTR", asked);
   const records = outcome.kind === "answer" ? outcome.records : [];
   const pointer = records.find(({ type }) => type === "PTR");
   return pointer === undefined ? null : withoutFinalDot(pointer.value);

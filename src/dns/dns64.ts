@@ -22,12 +22,6 @@ const WELL_KNOWN = parsePrefix("64:ff9b::/96");
 /** The prefixes of each resolver, and when to ask it again. */
 const memories = new WeakMap<DnsClient, { prefixes: readonly Prefix[]; dueMs: number }>();
 
-/** The prefixes with which a resolver makes IPv6 addresses; null if it does not answer. */
-async function askTranslators(client: DnsClient) {
-  const { outcome, addresses } = await lookupAddresses(client, IPV4_ONLY);
-  return isDecisive(outcome) ? nat64Prefixes(addresses) : null;
-}
-
 /**
  * Asks a resolver for its prefixes in the background, at most once an hour; call it together with a
  * question that the resolver gets anyway. What it answered before is valid until it answers again.
@@ -37,11 +31,12 @@ export function learnTranslators(client: DnsClient, clock: Clock = systemClock):
   if (clock.nowMs() < memory.dueMs) return;
   memory.dueMs = Number.POSITIVE_INFINITY;
   // A fault shows in the question that comes with it.
-  void askTranslators(client)
+  void lookupAddresses(client, IPV4_ONLY)
     .catch(() => null)
-    .then((prefixes) => {
-      memory.prefixes = prefixes ?? memory.prefixes;
-      memory.dueMs = clock.nowMs() + (prefixes === null ? RETRY_MS : REMEMBER_MS);
+    .then((found) => {
+      const isAnswered = found !== null && isDecisive(found.outcome);
+      if (isAnswered) memory.prefixes = nat64Prefixes(found.addresses);
+      memory.dueMs = clock.nowMs() + (isAnswered ? REMEMBER_MS : RETRY_MS);
     });
 }
 

@@ -61,10 +61,8 @@ export function parseHostname(input: string, type: RecordType): ParsedHostname {
 
 /** True if a text has an escape, or is in the one spelling in which results show a name that is not a host name. */
 function isPresentationForm(text: string): boolean {
-  return (
-    text.includes("\\") ||
-    (REFUSED_ASCII.test(text) && /^[!-~]+\.$/.test(text) && !/[@$();"]/.test(text))
-  );
+  if (text.includes("\\")) return true;
+  return REFUSED_ASCII.test(text) && /^[!-~]+\.$/.test(text) && !/[@$();"]/.test(text);
 }
 
 /** Reads a name in presentation form, which can have any bytes; RFC 1035 section 5.1. */

@@ -1,5 +1,4 @@
 import type { FairSlots, Leave } from "../gate/fair-slots.ts";
-import type { Clock } from "../util/clock.ts";
 import type { Question } from "./message/message.ts";
 import {
   conclude,
@@ -152,7 +151,12 @@ export function inquire(
       ...(resolution ?? conclude(resolutions, isTimeout)),
       question: { name, type, ...(asked === "CH" && { class: asked }) },
       queryTimeMs: Math.round(elapsedMs()),
-      attempts: attempts.map((attempt) => describe(attempt, clock)),
+      attempts: attempts.map(({ server, exchange, startMs, endMs, result }) => ({
+        server: server.text,
+        transport: result?.transport ?? exchange.transport,
+        ms: Math.round((result === null ? clock.nowMs() : endMs) - startMs),
+        outcome: result === null ? "timeout" : outcomeName(result),
+      })),
     });
   }
 
@@ -175,16 +179,6 @@ export function inquire(
     start().catch(reject);
   }
   return promise;
-}
-
-function describe({ server, exchange, startMs, endMs, result }: RunningAttempt, clock: Clock) {
-  const untilMs = result === null ? clock.nowMs() : endMs;
-  return {
-    server: server.text,
-    transport: result?.transport ?? exchange.transport,
-    ms: Math.round(untilMs - startMs),
-    outcome: result === null ? "timeout" : outcomeName(result),
-  };
 }
 
 /** When the attempts at a number of servers begin, in milliseconds after the question. */

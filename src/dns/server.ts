@@ -54,15 +54,11 @@ export function tryParseDnsServer(text: string): DnsServer | null {
 
 /** The text that `tryParseDnsServer` parses, with the port. */
 export function formatDnsServer(server: DnsServer): string {
-  const { protocol, path = "", name } = server;
+  const { protocol, zone, path = "", name } = server;
   const scheme = protocol === undefined ? "" : `${protocol}://`;
-  return `${scheme}${hostOf(server)}${path}${name === undefined ? "" : `#${name}`}`;
-}
-
-/** The address and port, with the zone. */
-function hostOf(server: DnsServer): string {
-  const text = formatSocketAddress(server);
-  return server.zone === undefined ? text : text.replace("]", `%${server.zone}]`);
+  const address = formatSocketAddress(server);
+  const host = zone === undefined ? address : address.replace("]", `%${zone}]`);
+  return `${scheme}${host}${path}${name === undefined ? "" : `#${name}`}`;
 }
 
 /** The address as the system takes it, with the zone. */

@@ -19,10 +19,9 @@ export function readNetworksFile(path: string): NetworkTable {
   /** Names by prefix, and the lengths of the prefixes of each family. */
   const names = new Map<string, string>();
   const lengths = { 4: new Set<number>(), 6: new Set<number>() };
-  const text = orThrow(
-    () => readRegularFile(path),
-    (reason, cause) => unusable(path, reason, cause),
-  );
+  const unusable = (reason: string, cause: unknown) =>
+    new Error(`cannot use the networks file ${path}: ${reason}`, { cause });
+  const text = orThrow(() => readRegularFile(path), unusable);
   for (const [index, line] of text.split("\n").entries()) {
     // Some editors begin a file with U+FEFF, which trim removes.
     const row = line.trim();
@@ -35,7 +34,7 @@ export function readNetworksFile(path: string): NetworkTable {
       lengths[prefix.network.version].add(prefix.length);
     } catch (error) {
       if (!(error instanceof AddressError)) throw error;
-      throw unusable(path, `line ${index + 1}, ${quote(row)}: ${error.message}`, error);
+      throw unusable(`line ${index + 1}, ${quote(row)}: ${error.message}`, error);
     }
   }
   const sorted = (version: 4 | 6) => [...lengths[version]].toSorted((a, b) => b - a);
@@ -51,10 +50,6 @@ export function readNetworksFile(path: string): NetworkTable {
       return null;
     },
   };
-}
-
-function unusable(path: string, reason: string, cause: unknown): Error {
-  return new Error(`cannot use the networks file ${path}: ${reason}`, { cause });
 }
 
 /** @throws AddressError */

@@ -4,6 +4,7 @@ import { choiceParameter, integerParameter } from "../api/parameters.ts";
 import { SILENCE_MS } from "../icmp/prober/prober.ts";
 import { MAX_FLOW_LABEL, MAX_HOPS } from "./fields.ts";
 import { hopNames, LATE, NAMES_MS, type Names } from "./hop-names.ts";
+import type { MtuHop } from "./mtu/result.ts";
 import { openRun } from "./run.ts";
 import type { Services } from "./services.ts";
 import { MAX_PERSISTENCE_MS } from "./trace/schedule.ts";
@@ -60,12 +61,7 @@ export async function openPathRun(
 }
 
 /** The row of a hop, as far as all tools have it. */
-interface HopRow {
-  readonly hop: number;
-  readonly ip: string | null;
-  readonly hostname: string | null;
-  readonly details?: object;
-}
+type HopRow = Pick<MtuHop, "hop" | "ip" | "hostname"> & { readonly details?: object };
 
 /**
  * Sends each row that is new or has changed as an event. The same object is looked at again only if its

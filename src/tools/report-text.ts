@@ -12,10 +12,10 @@ export type Line = readonly Part[];
 /** The style of a tone. */
 const STYLES: Readonly<Record<Tone, Style>> = { good: "green", warn: "yellow", bad: "red" };
 
+type Notation = readonly [width: number, format: (value: number) => string];
+
 /** The width and the notation of numbers by kind; texts are as wide as their widest. */
-const NUMBERS: Readonly<
-  Partial<Record<Kind, readonly [width: number, (value: number) => string]>>
-> = {
+const NUMBERS: Readonly<Partial<Record<Kind, Notation>>> = {
   position: [3, String],
   time: [12, (ms) => `${ms.toFixed(3)} ms`],
   // At most five characters, up to 99,999 ms.
@@ -177,10 +177,8 @@ export function isHost(cell: Cell | undefined): cell is Host {
 
 /** The characters of the widest address in a column. */
 function hostWidth(rows: readonly Row[], at: number): number {
-  return Math.max(
-    0,
-    ...rows.map(({ cells }) => (isHost(cells[at]) ? (cells[at].ip?.length ?? 0) : 0)),
-  );
+  const hosts = rows.map(({ cells }) => cells[at]).filter(isHost);
+  return Math.max(0, ...hosts.map(({ ip }) => ip?.length ?? 0));
 }
 
 /** The texts in a cell. */
@@ -190,15 +188,14 @@ function notesOf(cell: Cell = null): readonly string[] {
 }
 
 /** @param addressWidth the characters of an address; null if a name replaces its address */
-function cellText(kind: Kind, cell: Cell, addressWidth: number | null = null): string {
+function cellText(kind: Kind, cell: Cell, addressWidth: number | null): string {
   if (cell === null) return kind === "bytes" ? "unknown" : "";
   if (isHost(cell)) {
     const { ip, hostname } = cell;
     if (ip === null) return NO_REPLY;
     if (hostname === null) return ip;
-    return addressWidth === null
-      ? hostname
-      : `${ip.padEnd(Math.min(addressWidth, MAX_WIDTH))}  ${hostname}`;
+    if (addressWidth === null) return hostname;
+    return `${ip.padEnd(Math.min(addressWidth, MAX_WIDTH))}  ${hostname}`;
   }
   if (typeof cell !== "number") return notesOf(cell).join("  ");
   return (NUMBERS[kind]?.[1] ?? String)(cell);

@@ -203,6 +203,12 @@ export function latest<Part>(parts: readonly Part[], positionOf: (part: Part) =>
   return [...found.values()].sort((a, b) => positionOf(a) - positionOf(b));
 }
 
+/** `hop 3 (router.example)`: a hop of a path with its name, or else its address. */
+export function hopText(hops: readonly Host[], hop: number): string {
+  const { ip = null, hostname = null } = hops[hop - 1] ?? {};
+  return `hop ${hop}${ip === null ? "" : ` (${hostname ?? ip})`}`;
+}
+
 /** `hop 3`, `hops 3 and 4`. */
 export function hopsText(hops: readonly number[]): string {
   return `hop${hops.length === 1 ? "" : "s"} ${listText(hops)}`;

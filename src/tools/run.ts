@@ -195,12 +195,8 @@ export async function openRun(
   const deadlineMs = LONGEST_WAIT_MS + longestMs;
   allowSeconds((deadlineMs + DEADLINE_MS) / 1000);
   // Before a slot is taken: a silent resolver must not keep others out.
-  const { destination, addresses } = await resolveTarget(
-    parsed,
-    services,
-    { signal: gone, client },
-    prober,
-  );
+  const asking = { signal: gone, client };
+  const { destination, addresses } = await resolveTarget(parsed, services, asking, prober);
   const ip = formatIpv6(destination.target);
   onAddress?.(ip);
   const bounds = createBudget(client);
@@ -218,17 +214,10 @@ export async function openRun(
   atDeadline(() => late.abort());
   /** The router at which an echo request to the target ends with this hop limit; null if none says so. */
   const routerAt = async (hopLimit: number) => {
+    const { count, waitMs: timeoutMs } = ECHO;
     const way = prober.route(destination.target, destination.scopeId);
-    for (let turn = 1; turn <= ECHO.count && typeof way !== "string"; turn++) {
-      const probe = {
-        ...destination,
-        ...way,
-        caller,
-        hopLimit,
-        turn,
-        timeoutMs: ECHO.waitMs,
-        signal,
-      };
+    for (let turn = 1; turn <= count && typeof way !== "string"; turn++) {
+      const probe = { ...destination, ...way, caller, hopLimit, turn, timeoutMs, signal };
       const answer = await prober.probe(probe);
       if (answer.kind === "reply") return null;
       if (answer.kind !== "error") continue;
@@ -256,6 +245,7 @@ export async function openRun(
       : " Echo requests are not answered either.";
     return { text, port: { ...probedPort, echo: isAlive } };
   };
+  const { probeTimeoutMs: timeoutMs, targetResolver } = config;
   const resources = opened.move();
   const budget = enough ? { ...bounds, enough: AbortSignal.any([bounds.enough, enough]) } : bounds;
   return {
@@ -263,12 +253,7 @@ export async function openRun(
     ip,
     prober,
     /** The part of an engine's request that all runs share. */
-    request: {
-      ...destination,
-      timeoutMs: config.probeTimeoutMs,
-      probedPort,
-      caller,
-    } satisfies RunRequest,
+    request: { ...destination, timeoutMs, probedPort, caller } satisfies RunRequest,
     options: { signal, budget } satisfies RunOptions,
     budget,
     /** That of the call, within the budget. */
@@ -296,7 +281,7 @@ export async function openRun(
     ) {
       const { text: ofPort, port } = await portOf(end);
       const text = verdict.text + ofPort;
-      const dns64 = translationOf(resolvers[config.targetResolver], ip);
+      const dns64 = translationOf(resolvers[targetResolver], ip);
       const cutShort = budget.cutShort();
       return {
         ...stamp,

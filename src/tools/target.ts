@@ -97,11 +97,9 @@ function scopeOf(target: Target, address: Ipv6Address): number {
       : zone === null
         ? "it is link-local and names no interface; send it"
         : `its zone ${quote(zone)} is not an interface of this machine; send it`;
-  throw new ApiError(
-    "INVALID_PARAMETER",
-    { parameter: "target", value: target.text },
-    `${problem} with an interface of this machine, as in fe80::1%25eth0`,
-  );
+  const details = { parameter: "target", value: target.text };
+  const why = `${problem} with an interface of this machine, as in fe80::1%25eth0`;
+  throw new ApiError("INVALID_PARAMETER", details, why);
 }
 
 async function lookUp(

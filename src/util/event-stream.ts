@@ -11,14 +11,13 @@ export async function* readEvents(chunks: AsyncIterable<string>) {
     const blocks = rest.split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
-      const field = (name: string) =>
-        block
-          .split("\n")
-          .flatMap((line) =>
-            line.startsWith(`${name}:`) ? line.slice(name.length + 1).replace(/^ /, "") : [],
-          )
-          .join("\n");
-      if (field("data") !== "") yield { event: field("event"), data: field("data") };
+      const lines = block.split("\n");
+      const field = (name: string) => {
+        const own = lines.filter((line) => line.startsWith(`${name}:`));
+        return own.map((line) => line.slice(name.length + 1).replace(/^ /, "")).join("\n");
+      };
+      const data = field("data");
+      if (data !== "") yield { event: field("event"), data };
     }
   }
 }

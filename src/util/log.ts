@@ -14,13 +14,9 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /** The service's log; each call writes one line, with line breaks escaped. */
-export interface Log {
+export interface Log extends Record<LogLevel, (message: string, fields?: LogFields) => void> {
   /** True if lines of this level are written. */
   writes(level: LogLevel): boolean;
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
 }
 
 export interface LogOptions {

@@ -24,11 +24,8 @@ export function fisherExact(one: Trials, other: Trials): number {
   const count = one.count + other.count;
   const failed = one.failed + other.failed;
   if (one.failed * count <= failed * one.count) return 1;
-  let term = Math.exp(
-    logChoose(one.count, one.failed) +
-      logChoose(other.count, other.failed) -
-      logChoose(count, failed),
-  );
+  const ways = logChoose(one.count, one.failed) + logChoose(other.count, other.failed);
+  let term = Math.exp(ways - logChoose(count, failed));
   let sum = 0;
   for (let at = one.failed; term > sum * Number.EPSILON; at++) {
     sum += term;

@@ -3,10 +3,10 @@ import { formatIp, type IpAddress, tryParseIp } from "../../src/addr/ip.ts";
 import {
   AddressError,
   formatPrefix,
-  PrefixTable,
   parsePrefix,
   prefixContains,
   prefixOf,
+  prefixTable,
   unmapPrefix,
 } from "../../src/addr/prefix.ts";
 
@@ -115,7 +115,7 @@ test.each([
   expect(formatPrefix(prefixOf(ip(address), length))).toBe(expected);
 });
 
-describe("a PrefixTable", () => {
+describe("a prefixTable", () => {
   const texts = [
     "::/0",
     "2000::/3",
@@ -142,19 +142,19 @@ describe("a PrefixTable", () => {
     ["11.0.0.0", null],
   ])("%p lies in %p", (address, expected) => {
     for (const order of [texts, texts.toReversed()]) {
-      const table = new PrefixTable(order.map((text) => ({ prefix: parsePrefix(text) })));
+      const table = prefixTable(order.map((text) => ({ prefix: parsePrefix(text) })));
       const row = table.find(ip(address));
       expect(row ? formatPrefix(row.prefix) : null).toBe(expected);
     }
   });
 
   test("finds nothing in an empty table", () => {
-    expect(new PrefixTable([]).find(ip("::1"))).toBeUndefined();
+    expect(prefixTable([]).find(ip("::1"))).toBeUndefined();
   });
 
   test("gives the first of two rows with the same prefix", () => {
     const prefix = parsePrefix("2001:db8::/32");
-    const table = new PrefixTable([
+    const table = prefixTable([
       { prefix, name: "first" },
       { prefix, name: "second" },
     ]);
@@ -163,7 +163,7 @@ describe("a PrefixTable", () => {
 
   test("agrees with a search of all rows", () => {
     const rows = texts.map((text) => ({ prefix: parsePrefix(text) }));
-    const table = new PrefixTable(rows);
+    const table = prefixTable(rows);
     for (const { prefix } of rows) {
       const inside = rows.filter((row) => prefixContains(row.prefix, prefix.network));
       const longest = inside.sort((a, b) => b.prefix.length - a.prefix.length)[0];

@@ -16,10 +16,10 @@ import {
   AddressError,
   formatPrefix,
   type Prefix,
-  PrefixTable,
   parsePrefix,
   prefixContains,
   prefixOf,
+  prefixTable,
 } from "../../src/addr/prefix.ts";
 import { formatSocketAddress, tryParseSocketAddress } from "../../src/addr/socket-address.ts";
 import { describeAddress } from "../../src/tools/validate/engine.ts";
@@ -239,13 +239,13 @@ test("every address has exactly one type: the first that matches is the one that
   );
 });
 
-test("a PrefixTable agrees with a search through all rows", () => {
+test("a prefixTable agrees with a search through all rows", () => {
   const prefix = fc
     .record({ value: ip, length: fc.nat() })
     .map(({ value, length }) => prefixOf(value, length % (value.version === 4 ? 33 : 129)));
   fc.assert(
     fc.property(fc.array(prefix, { maxLength: 20 }), ip, (prefixes, other) => {
-      const table = new PrefixTable(prefixes.map((each) => ({ prefix: each })));
+      const table = prefixTable(prefixes.map((each) => ({ prefix: each })));
       const asked = [other, ...prefixes.map(({ network }) => network)];
       for (const value of asked) {
         const matching = prefixes.filter((each) => prefixContains(each, value));

@@ -24,13 +24,6 @@ export interface TrustAnchor extends KeyDigest {
   readonly zone: string;
 }
 
-/** Asks the resolver, with DO and CD. Returns why there is no reply if there is none. */
-export type Ask = (
-  name: string,
-  type: "DS" | "DNSKEY",
-  timeoutMs: number,
-) => Promise<Reply | string>;
-
 /** A zone as documents show it: how it is trusted, and what its keys signed. */
 export interface ChainLink {
   readonly zone: string;
@@ -60,7 +53,8 @@ interface Zone {
 
 /** The parts of the world that a chain of trust needs. */
 export interface ChainOptions {
-  readonly ask: Ask;
+  /** Asks the resolver, with DO and CD. Returns why there is no reply if there is none. */
+  ask(name: string, type: "DS" | "DNSKEY", timeoutMs: number): Promise<Reply | string>;
   readonly anchors: readonly TrustAnchor[];
   /** Seconds since 1970. */
   readonly now: number;
@@ -116,10 +110,9 @@ export class Chain {
         problem ??= error;
       }
     }
+    if (problem !== undefined) throw problem;
     const others = [...new Set(signatures.map(({ signer }) => nameText(signer)))].join();
-    throw (
-      problem ?? bogus`The signature of ${setText(set)} is by ${others}, which is not its zone.`
-    );
+    throw bogus`The signature of ${setText(set)} is by ${others}, which is not its zone.`;
   }
 
   /**
@@ -131,15 +124,12 @@ export class Chain {
     const candidates = authority.filter(({ type }) => type === "NSEC" || type === "NSEC3");
     // Records of other zones can be there to prove the wildcard of an alias.
     const soa = wildcard ? undefined : authority.find(({ type }) => type === "SOA");
-    const by = candidates
-      .flatMap((set) => this.#signersOf(claim, set))
-      .find((signer) => signer === (wildcard?.signer ?? soa?.name ?? signer));
+    const signers = candidates.flatMap((set) => this.#signersOf(claim, set));
+    const by = signers.find((signer) => signer === (wildcard?.signer ?? soa?.name ?? signer));
     if (by === undefined) return null;
     const zone = await this.#zoneAt(by);
     const { link } = zone;
-    const own = candidates.filter(({ signatures }) =>
-      signatures.some(({ signer }) => signer === by),
-    );
+    const own = candidates.filter((set) => set.signatures.some(({ signer }) => signer === by));
     const proof = this.#note(zone, claim, (shown) => {
       const isHashed = own.every(({ type }) => type === "NSEC3");
       const sets = own.filter(({ type }) => isHashed || type === "NSEC");
@@ -246,9 +236,7 @@ export class Chain {
     if (!set) throw bogus`${zone} has a DS record and no DNSKEY record.`;
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
     const trusted = usable.flatMap((ds) => {
-      const named = keys.filter(
-        ({ tag, algorithm }) => tag === ds.tag && algorithm === ds.algorithm,
-      );
+      const named = keys.filter((key) => key.tag === ds.tag && key.algorithm === ds.algorithm);
       const tried = named.filter(({ isUsable }) => isUsable).slice(0, MAX_KEYS);
       return tried.filter((key) => isDigestOf(ds, link.zone, key));
     });
@@ -302,10 +290,7 @@ export class Chain {
   }
 
   /** The zones that may sign for a name, of those that signed: at or above it, not above its trust anchor. */
-  #signersOf(
-    { name, type }: Pick<RecordSet, "name" | "type">,
-    { signatures }: RecordSet,
-  ): string[] {
+  #signersOf({ name, type }: Pick<RecordSet, "name" | "type">, { signatures }: RecordSet) {
     const anchor = this.anchorOf(name);
     const signers = signatures.slice(0, MAX_SIGNATURES).map(({ signer }) => signer);
     return [...new Set(signers)].filter((signer) => {

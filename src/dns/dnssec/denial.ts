@@ -53,7 +53,8 @@ export function prove(denials: Denials, claim: Claim): Proof {
   const here = by ? undefined : denials.at(name);
   if (here !== undefined) return proveNoData(here, claim);
   const encloser = by ? ancestorOf(name, by.labels) : denials.encloser(name);
-  const nextCloser = encloser && childTowards(encloser, name);
+  // The name right below it.
+  const nextCloser = encloser && ancestorOf(name, labelsOf(encloser).length + 1);
   const cover = nextCloser && denials.over(nextCloser);
   if (!encloser || !nextCloser || !cover) throw unproven(`${nameText(name)} does not exist`);
   const { isOptOut } = cover;
@@ -103,9 +104,4 @@ export function isAround(owner: string, next: string, key: string): boolean {
 /** True for the types of a name below which its zone knows nothing; RFC 6840 section 4.1, RFC 5155 section 8.3. */
 export function leadsAway(types: readonly string[]): boolean {
   return types.includes("DNAME") || (types.includes("NS") && !types.includes("SOA"));
-}
-
-/** The name right below an ancestor that leads to a name. */
-function childTowards(ancestor: string, name: string): string {
-  return ancestorOf(name, labelsOf(ancestor).length + 1);
 }

@@ -1,7 +1,6 @@
 import { decodeName } from "../message/name.ts";
 import type { RecordType } from "../message/record.ts";
 import { Chain, type ChainLink, type ChainOptions, type CheckedSet } from "./chain.ts";
-import { createWork, type Work } from "./limits.ts";
 import { isWithin, labelsOf } from "./names.ts";
 import { bogus, indeterminate, type Problem, problemOf, VERDICTS } from "./problem.ts";
 import { type Answer, findSet, type RecordSet, type Reply, readReply } from "./record-set.ts";
@@ -11,7 +10,7 @@ import { durationText, nameText, setText, timeText } from "./wording.ts";
 const MAX_ALIASES = 16;
 
 /** A reply to check, and what is needed for that. */
-export interface ValidateOptions extends Pick<ChainOptions, "ask" | "anchors"> {
+export interface ValidateOptions extends Omit<ChainOptions, "now"> {
   /** The name that was asked for, in presentation form with the final dot. */
   readonly name: string;
   readonly type: RecordType;
@@ -19,20 +18,15 @@ export interface ValidateOptions extends Pick<ChainOptions, "ask" | "anchors"> {
   readonly reply: Reply | string;
   /** Milliseconds since 1970. */
   readonly dateMs?: number;
-  readonly work?: Work;
 }
 
 /** The verdict on a reply. */
 export type Validation = Awaited<ReturnType<typeof validate>>;
 
 /** Checks a reply from the trust anchor down; RFC 4035 section 5. Of several problems, it tells the worst. */
-export async function validate({
-  dateMs = Date.now(),
-  work = createWork(),
-  ...options
-}: ValidateOptions) {
+export async function validate({ dateMs = Date.now(), ...options }: ValidateOptions) {
   const now = Math.floor(dateMs / 1000);
-  const chain = new Chain({ ...options, now, work });
+  const chain = new Chain({ ...options, now });
   const problems: Problem[] = [];
   let secure = "";
   try {

@@ -1,6 +1,6 @@
 import { formatIpv6 } from "../../addr/format.ts";
 import { formatIpv4, ipv4FromWord } from "../../addr/ipv4.ts";
-import { ipv6FromWords } from "../../addr/ipv6.ts";
+import { ipv6FromBytes } from "../../addr/ipv6.ts";
 import { ByteReader } from "../../util/bytes.ts";
 import { byteTexts, DnsFormatError } from "./name.ts";
 
@@ -47,9 +47,7 @@ function readIpv4(reader: ByteReader): string {
 
 /** Reads sixteen bytes as an IPv6 address; RFC 5952. */
 function readIpv6(reader: ByteReader): string {
-  return formatIpv6(
-    ipv6FromWords(reader.uint32(), reader.uint32(), reader.uint32(), reader.uint32()),
-  );
+  return formatIpv6(ipv6FromBytes(reader.take(16)));
 }
 
 /** Reads the name of a property. Throws DnsFormatError if it is not of letters and digits; RFC 8659 section 4.1. */

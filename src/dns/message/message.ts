@@ -231,7 +231,9 @@ function readOptions(options: ByteReader | undefined): Options {
     const option = options.uint16();
     const data = new ByteReader(options.take(options.uint16()));
     if (option === OPTION.nsid) {
-      read.nsid = readNsid(data);
+      const name = data.take(data.remaining).subarray(0, MAX_EXTENDED_TEXT_LENGTH);
+      const isPrintable = name.every((byte) => byte >= 0x20 && byte <= 0x7e);
+      read.nsid = isPrintable ? plainText(name) : name.toHex();
     } else if (option === OPTION.clientSubnet) {
       const family = data.uint16();
       const lengths = [...data.take(2)];
@@ -245,9 +247,4 @@ function readOptions(options: ByteReader | undefined): Options {
     }
   }
   return read;
-}
-
-function readNsid(data: ByteReader): string {
-  const bytes = data.take(data.remaining).subarray(0, MAX_EXTENDED_TEXT_LENGTH);
-  return bytes.every((byte) => byte >= 0x20 && byte <= 0x7e) ? plainText(bytes) : bytes.toHex();
 }

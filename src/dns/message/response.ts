@@ -51,9 +51,7 @@ export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | As
   const match = questions === 1 ? matchQuestion(bytes, query) : "other";
   if (match === "other") return null;
   // With another ID it is probably a forgery, and a truncated message is not used in part.
-  if (id !== query.id || (flags & FLAG.truncated) !== 0) {
-    return { kind: "ask-tcp", fallback: null };
-  }
+  if (id !== query.id || (flags & FLAG.truncated) !== 0) return { kind: "ask-tcp", fallback: null };
   const response = decodeResponse(bytes, query);
   const isFinal = match === "exact" || response.kind === "malformed";
   return isFinal ? response : { kind: "ask-tcp", fallback: response };
@@ -155,8 +153,9 @@ export function interpret(
   readonly records: readonly ResourceRecord[];
 } {
   const byOwner = Map.groupBy(answers, ({ owner }) => owner.toLowerCase());
-  const signatures = (records: readonly ResourceRecord[], covered: RecordType) =>
-    dnssec ? records.filter((one) => one.type === "RRSIG" && coveredType(one) === covered) : [];
+  // The text of a signature begins with the type that it covers.
+  const signatures = (records: readonly ResourceRecord[], of: RecordType) =>
+    dnssec ? records.filter((one) => one.type === "RRSIG" && one.value.startsWith(`${of} `)) : [];
   const chain: ResourceRecord[] = [];
   const seen = new Set<string>();
   let end = name.toLowerCase();
@@ -175,9 +174,4 @@ export function interpret(
   }
   const isAbsent = rcode === "NXDOMAIN" ? "name-error" : "failure";
   return { kind: rcode === "NOERROR" ? "no-data" : isAbsent, records: chain };
-}
-
-/** The type of the records that a signature covers, the first word of its text. */
-function coveredType({ value }: ResourceRecord): string {
-  return value.slice(0, value.indexOf(" "));
 }

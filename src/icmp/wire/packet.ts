@@ -6,6 +6,9 @@ export const HEADER_BYTES = 8;
 /** Length of the fixed IPv6 header; RFC 8200 section 3. */
 export const IPV6_HEADER_BYTES = 40;
 
+/** The MTU that every link of IPv6 has at least; RFC 8200 section 5. */
+export const LEAST_MTU = 1280;
+
 /** ICMPv6 types; RFC 4443 section 2.1. */
 export const TYPE = {
   destinationUnreachable: 1,

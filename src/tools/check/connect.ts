@@ -148,9 +148,7 @@ function judgeHandshake(socket: TLSSocket, name: string | null): Seen {
   const certificate = socket.getPeerCertificate();
   const { valid_from: begin, valid_to: end } = certificate;
   const leftMs = Date.parse(end) - Date.now();
-  if (leftMs < 0) {
-    return found("certificate-expired", `The certificate expired on ${dateOf(end)}.`);
-  }
+  if (leftMs < 0) return found("certificate-expired", `The certificate expired on ${dateOf(end)}.`);
   if (Date.now() < Date.parse(begin)) {
     const text = `The certificate is not valid before ${dateOf(begin)}.`;
     return found("certificate-not-yet-valid", text);
@@ -196,10 +194,7 @@ interface Answer {
  *
  * @throws Error
  */
-async function requestHead(
-  service: Service,
-  { open, limit: signal }: Reach,
-): Promise<Answer | null> {
+async function requestHead(service: Service, { open, limit }: Reach): Promise<Answer | null> {
   const { ip, port, name } = service;
   const isPlain = port === PLAIN_PORT;
   const host = name ?? (ip.includes(":") ? `[${ip}]` : ip);
@@ -212,7 +207,7 @@ async function requestHead(
     "Accept-Encoding: identity",
     "Connection: close",
   ];
-  const head = await firstOf<Head | string>(socket, signal, (resolve) => {
+  const head = await firstOf<Head | string>(socket, limit, (resolve) => {
     const read = headReader();
     socket.on(isPlain ? "connect" : "secureConnect", () =>
       socket.write(`${request.join("\r\n")}\r\n\r\n`),
@@ -299,10 +294,9 @@ export async function judgeHttp(
   const name = head.location?.hostname ?? service.name;
   // A service that is asked over IPv4 may well lead to another.
   const isElsewhere = name !== null && name !== service.name && service.ip.includes(":");
-  return judgeHead(
-    head,
-    isElsewhere ? await hasIpv6Address(resolvers[config.targetResolver], name, reach.limit) : null,
-  );
+  if (!isElsewhere) return judgeHead(head, null);
+  const client = resolvers[config.targetResolver];
+  return judgeHead(head, await hasIpv6Address(client, name, reach.limit));
 }
 
 /** True if a name or an address in a URL is of IPv6; null if the resolver does not say. */
@@ -316,11 +310,7 @@ async function hasIpv6Address(client: DnsClient, host: string, signal: AbortSign
 }
 
 /** Opens connections one after another, as programs do. */
-export async function openTcp(
-  { ip: host, port }: Service,
-  attempts: number,
-  { open, limit }: Reach,
-) {
+export async function openTcp({ ip, port }: Service, attempts: number, { open, limit }: Reach) {
   const times: number[] = [];
   while (times.length < attempts) {
     const socket = await open(undefined);
@@ -331,7 +321,7 @@ export async function openTcp(
     if (taken === null) break;
     times.push(taken);
   }
-  if (times.length === 0) return await judgeNoConnection(host, limit.aborted);
-  const text = `${host} accepts connections to port ${port}.`;
+  if (times.length === 0) return await judgeNoConnection(ip, limit.aborted);
+  const text = `${ip} accepts connections to port ${port}.`;
   return { text, rtt: round(Math.min(...times), 3), rttMost: round(Math.max(...times), 3) };
 }

@@ -131,10 +131,7 @@ export async function takeSteps(
     if (!(await take("policy", ip, () => mayUse(ip)))) return false;
     const to = { target: ip, count: PROBES };
     const echoed = ask(ping, to) as Promise<PingResult>;
-    const isAlive = echoed.then(
-      ({ stats }) => stats.received > 0,
-      () => false,
-    );
+    const isAlive = echoed.then(({ stats }) => stats.received > 0).catch(() => false);
     const probePort = async (): Promise<Seen | null> => {
       const overTcp = { ...to, protocol: "tcp", port: `${port}` };
       const probed = await ask(ping, overTcp).catch(apiErrorOf);

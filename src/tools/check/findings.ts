@@ -20,10 +20,7 @@ type StepName = (typeof STEPS)[number];
 /** Steps that are taken with each address. */
 export const WITH_ADDRESS: readonly StepName[] = ["policy", "echo", "tcp", "tls", "http"];
 
-interface Placed {
-  readonly name: StepName;
-  readonly ip?: string | undefined;
-}
+type Placed = { readonly name: StepName; readonly ip?: string | undefined };
 
 /** Steps in the order in which people read them: those of an address together, IPv4 behind IPv6. */
 export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {

@@ -1,13 +1,10 @@
-import { factsOf, type Reporter, type Tone, tonedVerdict } from "../report.ts";
+import { type Draft, factsOf, type Reporter, type Tone, tonedVerdict } from "../report.ts";
 import { FAILURES, inOrder, STEPS } from "./findings.ts";
 import type { CheckResult, Step, StepBegin } from "./result.ts";
 
 /** A check as far as it is known. */
-export interface CheckDocument {
-  readonly name: string;
-  readonly port?: number;
+export interface CheckDocument extends Omit<Draft<CheckResult, "name">, "steps"> {
   readonly steps: readonly (Step | StepBegin)[];
-  readonly details: Partial<CheckResult["details"]> & { readonly location?: string };
 }
 
 /** The tone of a step that has ended; none if it was not taken. */

@@ -107,19 +107,13 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
   const says = (finding: Finding) => withPort(FINDINGS[finding].words);
   const conclude = (code: (typeof VERDICTS)[number], first: string, evidence?: Step) => {
     const advice = evidence?.finding && FINDINGS[evidence.finding].advice;
-    const text = [`${first}.`, evidence?.text, advice && withPort(advice)]
-      .filter(Boolean)
-      .join(" ");
-    return { code, text };
+    const sentences = [`${first}.`, evidence?.text, advice && withPort(advice)];
+    return { code, text: sentences.filter(Boolean).join(" ") };
   };
   const names = steps.find(({ name }) => name === "names");
   if (names?.finding && isFailed(names)) {
-    const isAboutBoth = names.finding === "dnssec-bogus";
-    return conclude(
-      names.finding,
-      `${subject} ${says(names.finding)}${isAboutBoth ? "" : beside}`,
-      names,
-    );
+    const others = names.finding === "dnssec-bogus" ? "" : beside;
+    return conclude(names.finding, `${subject} ${says(names.finding)}${others}`, names);
   }
   const ips = [...new Set(steps.filter(isIpv6).flatMap(({ ip }) => ip ?? []))];
   const faults = ips.flatMap((ip) => faultOf(steps.filter((step) => step.ip === ip)) ?? []);
@@ -134,10 +128,8 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
       names?.finding === "translator-only"
         ? "a translator (NAT64) makes its addresses of IPv4, and "
         : "";
-    const of =
-      ips.length === 1
-        ? ""
-        : `${ips.length === 2 ? "neither" : "none"} of ${addresses} works, and `;
+    const none = ips.length === 2 ? "neither" : "none";
+    const of = ips.length === 1 ? "" : `${none} of ${addresses} works, and `;
     const first =
       worst.ip === subject ? fault : `${subject} does not work over IPv6: ${made}${of}${fault}`;
     return conclude(worst.finding, `${first}${beside}`, worst);

@@ -1,3 +1,4 @@
+import type { Call } from "../../api/endpoint.ts";
 import type { DnsClient, QueryOptions } from "../../dns/client.ts";
 import { translationsIn } from "../../dns/dns64.ts";
 import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
@@ -10,13 +11,11 @@ import type { DnssecDetails } from "./result.ts";
 type Claim = DnssecDetails["resolver"]["claim"];
 
 /** How a reply is checked. */
-interface Check {
+interface Check extends Pick<Call, "signal" | "client"> {
   /** The resolver that sent it. */
   readonly name: DnssecDetails["resolver"]["name"];
   readonly dnsClient: DnsClient;
   readonly anchors: readonly TrustAnchor[];
-  readonly signal: AbortSignal;
-  readonly client: string;
   /** Asks the question of the reply once more. */
   query(options: QueryOptions): Promise<DnsOutcome>;
 }

@@ -35,14 +35,12 @@ export async function askResolver(
   // A server that a command has chosen has its own text in place of the name.
   const title = (resolverTitle as ResolverName | undefined) ?? resolver;
   const asked = await query(validates ? { dnssec: true } : {});
-  const { signal, client } = options;
-  const check = { name: title, dnsClient, signal, client, query };
+  const check = { ...options, name: title, dnsClient, query };
   const { outcome, dnssec } =
     validates && options.class !== "CH"
       ? await checkDnssec(asked, { ...check, anchors: config.trustAnchors })
       : { outcome: asked };
-  const dns64 = translationsIn(dnsClient, outcome);
-  return replyOf(title, outcome, dns64, dnssec);
+  return replyOf(title, outcome, translationsIn(dnsClient, outcome), dnssec);
 }
 
 /** The reply that counts: the first with records, or else the first that is an answer. */
@@ -54,15 +52,14 @@ export function firstAnswer(replies: readonly DnsReply[]): DnsReply {
 /** Replies of several resolvers side by side: how those that are answers differ, and what is to say of each. */
 export function compareReplies(resolvers: readonly DnsReply[]) {
   const answered = resolvers.filter(isAnswer);
+  const silent = resolvers.filter((reply) => !answered.includes(reply));
   const differences = differencesOf(answered);
   const findings = resolvers.flatMap((reply) => findingsOf(reply, answered));
   const isAboutPlace = differences.includes("records");
   return {
     ...(answered.length > 1 && { agree: differences.every((each) => each === "ttl") }),
     differences,
-    unanswered: resolvers
-      .filter((reply) => !answered.includes(reply))
-      .map(({ resolver }) => resolver),
+    unanswered: silent.map(({ resolver }) => resolver),
     findings: isAboutPlace ? [...findings, ...answered.flatMap(placeOf)] : findings,
     resolvers,
   };

@@ -2,7 +2,6 @@ import { listText } from "../../util/text.ts";
 import {
   type FactRow,
   factsOf,
-  type Report,
   type Reporter,
   type Table,
   tonedVerdict,
@@ -29,7 +28,7 @@ export const dnsReport: Reporter<DnsDocument, Reply> = {
     const question = resolvers[0]?.question ?? { name: subject, type: "" };
     return { hostname: subject, details: { question, resolvers, attempts: [] } };
   },
-  report({ hostname, records = [], queryTime, details }): Report {
+  report({ hostname, records = [], queryTime, details }) {
     const { question, resolvers } = details;
     const isThere = records.some(({ type }) => type === question.type);
     const verdict = tonedVerdict(details.verdict);

@@ -120,10 +120,9 @@ export async function mtr(
     // Rounds do not pile up where a bound for the target delays their probes.
     if (number === rounds) break;
     await pause(prober.clock, intervalMs, signal);
-    if (leaving > 0 && !signal.aborted)
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
+    const { promise: left, resolve } = Promise.withResolvers<void>();
+    wake = resolve;
+    if (leaving > 0 && !signal.aborted) await left;
   }
   await told;
   if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" as const };

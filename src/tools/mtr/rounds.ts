@@ -84,7 +84,9 @@ export class MtrRounds {
 
   /** The statistics of the rounds until now. */
   report() {
-    const rows = this.#rows.slice(0, this.#length());
+    // Up to the last hop that answered, if the target ever replied.
+    const last = this.#rows.findLastIndex((row) => row.hasArrived);
+    const rows = this.#reached ? this.#rows.slice(0, last + 1) : this.#rows;
     const toTarget = totalsOf(this.#toTarget);
     // A router that answers errors alone has not lost the probes; the path has.
     const cause = lostOf(toTarget) > 0 ? "path" : "unclear";
@@ -102,13 +104,6 @@ export class MtrRounds {
       toTarget,
       ...explained,
     };
-  }
-
-  /** Hops up to the last one that answered, if the target ever replied. */
-  #length(): number {
-    return this.#reached
-      ? this.#rows.findLastIndex((row) => row.hasArrived) + 1
-      : this.#rows.length;
   }
 
   #follow(round: Round): void {

@@ -1,7 +1,7 @@
 import { shareInterval } from "../../util/statistics.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
 import { lostOf, percent } from "../ledger.ts";
-import { hopsText } from "../report.ts";
+import { hopsText, hopText } from "../report.ts";
 import { MIN_LOST } from "./loss-cause.ts";
 import type { MtrResult } from "./result.ts";
 import type { MtrReport } from "./rounds.ts";
@@ -33,10 +33,7 @@ export function mtrVerdict(
   });
   const last = hops.findLast((hop) => hop.received + hop.errors > 0 && hop.ip !== null);
   const replying = hops.filter((hop) => hop.cause === "replies" && hop.received > 0);
-  const nameOf = (at: number) => {
-    const { ip = null, hostname = null } = hops[at - 1] ?? {};
-    return at === 0 ? "this machine" : `hop ${at} (${hostname ?? ip})`;
-  };
+  const nameOf = (at: number) => (at === 0 ? "this machine" : hopText(hops, at));
   const isAtTarget = begin?.to === hops.length;
   const all = known === 1 ? "the probe" : `all ${known} probes`;
   const share = `${lost} of ${plural(known, "probe")}`;

@@ -3,20 +3,12 @@ import type { Ipv6Address } from "../../addr/ipv6.ts";
 import type { Prober } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import { errorMeaning } from "../../icmp/wire/icmp-error.ts";
-import { IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
+import { IPV6_HEADER_BYTES, LEAST_MTU, TYPE } from "../../icmp/wire/packet.ts";
 import type { RunOptions } from "../engine.ts";
 import { type TraceRequest, traceroute } from "../trace/engine.ts";
 import { describeError, describeHop, type TraceError, type TraceHop } from "../trace/responses.ts";
 import type { DoubtfulTooBig, MtuHop, TooBig } from "./result.ts";
-import {
-  ECHO,
-  type Fate,
-  LEAST_MTU,
-  type Line,
-  searchPath,
-  TRACE_BYTES,
-  UDP,
-} from "./size-search.ts";
+import { ECHO, type Fate, type Line, searchPath, TRACE_BYTES, UDP } from "./size-search.ts";
 import { conclude } from "./verdict.ts";
 
 /** How a measurement ended. */
@@ -166,18 +158,13 @@ export async function measureMtu(
     if (!signal.aborted) onHop?.(rowOf(rows[hop - 1] as TraceHop));
   });
   try {
-    const tracing = traceroute(
-      prober,
-      { ...request, flowLabel: route.flowLabel },
-      {
-        signal,
-        onHop(row) {
-          rows[row.hop - 1] = row;
-          if (row.end === "reached") path.pass(ECHO, TRACE_BYTES);
-          else if (row.ip !== null) path.add(row.hop);
-        },
-      },
-    );
+    const onRow = (row: TraceHop) => {
+      rows[row.hop - 1] = row;
+      if (row.end === "reached") path.pass(ECHO, TRACE_BYTES);
+      else if (row.ip !== null) path.add(row.hop);
+    };
+    const traceRequest = { ...request, flowLabel: route.flowLabel };
+    const tracing = traceroute(prober, traceRequest, { signal, onHop: onRow });
     // If the target is silent, the result does not wait for the rest of the trace.
     const isSilent = path.settle().then(() => (path.boundsOf(ECHO).atLeast > 0 ? tracing : null));
     const traced = await Promise.race([tracing, isSilent]);
@@ -186,8 +173,7 @@ export async function measureMtu(
     if (callers.aborted) return { kind: "aborted" } as const;
     const ended = rows.findIndex((row) => row?.end === "reached");
     const known = rows.slice(0, ended < 0 ? undefined : ended + 1);
-    const silent = (hop: number) => describeHop(hop, [], target, target);
-    const shown = Array.from(known, (row, at) => row ?? silent(at + 1));
+    const shown = Array.from(known, (row, at) => row ?? describeHop(at + 1, [], target, target));
     const hops = (traced?.kind === "done" ? traced.hops : shown).map(rowOf);
     for (const hop of hops) onHop?.(hop);
     const [echo, way] = [path.boundsOf(ECHO), path.boundsOf(UDP)];

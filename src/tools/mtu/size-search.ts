@@ -1,3 +1,4 @@
+import { LEAST_MTU } from "../../icmp/wire/packet.ts";
 import { type Clock, pause } from "../../util/clock.ts";
 
 /** Where packets are sent: the hop limit of a router, or the target, with echo requests or UDP. */
@@ -49,8 +50,6 @@ interface Size {
   proofs: number;
 }
 
-/** The MTU that every link of IPv6 has at least; RFC 8200 section 5. */
-export const LEAST_MTU = 1280;
 /** The size of a packet as a trace sends it. */
 export const TRACE_BYTES = 104;
 /** Sizes of usual links, each with the next one that does not fit, and the packet of a trace. */

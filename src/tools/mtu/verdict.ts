@@ -1,5 +1,7 @@
+import { LEAST_MTU } from "../../icmp/wire/packet.ts";
+import { hopText } from "../report.ts";
 import type { MtuCause, MtuHop, MtuResult, MtuVerdict, TooBig } from "./result.ts";
-import { type Bounds, LEAST_MTU } from "./size-search.ts";
+import type { Bounds } from "./size-search.ts";
 
 /**
  * Draws the conclusion.
@@ -64,11 +66,7 @@ export function mtuText(
   { cause, error, doubtful }: Pick<MtuResult["details"], "cause" | "error" | "doubtful">,
 ): string {
   const { mtu, atMost, packetTooBig: told, lastLarge, firstSmall } = found;
-  const nameOf = (hop: number) => {
-    const { hostname, ip } = hops[hop - 1] ?? { hostname: null, ip: null };
-    return `hop ${hop}${ip === null ? "" : ` (${hostname ?? ip})`}`;
-  };
-  const [near, far] = [lastLarge, firstSmall].map((hop) => hop && nameOf(hop));
+  const [near, far] = [lastLarge, firstSmall].map((hop) => hop && hopText(hops, hop));
   const place =
     near && far ? `between ${near} and ${far}` : near ? `behind ${near}` : far && `before ${far}`;
   const where = place ? ` The narrow link is ${place}.` : "";
@@ -102,7 +100,7 @@ export function mtuText(
       case "at-least": {
         const last = hops.findLast((hop) => hop.mtu !== null);
         if (mtu === null) {
-          return `${silent}Packets of ${last?.mtu} bytes get to ${nameOf(last?.hop ?? 0)}; the size that the links behind it carry is not known.`;
+          return `${silent}Packets of ${last?.mtu} bytes get to ${hopText(hops, last?.hop ?? 0)}; the size that the links behind it carry is not known.`;
         }
         const unknown = `larger ones, up to ${atMost}, get through is not known`;
         return echo

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { integerParameter } from "../../api/parameters.ts";
 import { SILENCE_MS } from "../../icmp/prober/prober.ts";
 import { openRun, PROBING, protocolParameters, targetParameter } from "../run.ts";
@@ -6,14 +5,7 @@ import { endpoint } from "../services.ts";
 import { waitingEvent } from "../turn.ts";
 import { ping as sendPings } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
-import {
-  lostSample,
-  MAX_COUNT,
-  MAX_COUNT_ALONE,
-  pingResult,
-  pingSample,
-  type Sample,
-} from "./result.ts";
+import { MAX_COUNT, MAX_COUNT_ALONE, pingResult, type Sample, sampleSchema } from "./result.ts";
 
 /** `GET /ping/{target}`: round-trip times of echo requests to the target. */
 export const ping = endpoint({
@@ -39,12 +31,7 @@ export const ping = endpoint({
   },
   response: pingResult,
   example,
-  events: () => ({
-    waiting: waitingEvent(),
-    sample: z
-      .union([pingSample(), lostSample()])
-      .meta({ id: "Sample", description: "The outcome of an echo request." }),
-  }),
+  events: () => ({ waiting: waitingEvent(), sample: sampleSchema() }),
   async handle({ count, ...probed }, call, services) {
     const { target } = probed;
     const { pingIntervalMs: intervalMs, probeTimeoutMs } = services.config;

@@ -89,9 +89,8 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   const pending: Promise<void>[] = [];
   let dueMs = clock.nowMs();
   for (let seq = 1; seq <= count && !signal.aborted; seq++) {
-    const sent = new Promise<void>((resolve) => {
-      leave = resolve;
-    });
+    const { promise: sent, resolve } = Promise.withResolvers<void>();
+    leave = resolve;
     pending.push(ask(seq));
     await sent;
     const nowMs = clock.nowMs();

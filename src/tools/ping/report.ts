@@ -47,11 +47,8 @@ const COLUMNS = [
 ] as const;
 
 /** All samples of a ping in order. */
-export function samplesOf({
-  results,
-  details,
-}: Pick<PingDocument, "results" | "details">): Sample[] {
-  return [...results, ...details.lost].sort((a, b) => a.seq - b.seq);
+export function samplesOf(document: Pick<PingDocument, "results" | "details">): Sample[] {
+  return [...document.results, ...document.details.lost].sort((a, b) => a.seq - b.seq);
 }
 
 function rowOf(sample: Sample, timeoutMs: number | undefined): Row {

@@ -25,7 +25,7 @@ export const seq = () => whole("The number of the request, from 1.", 1, MAX_COUN
 const milliseconds = (what: string) => amount(`${what} in milliseconds.`);
 
 /** The schema of an answered request. */
-export const pingSample = once(() =>
+const pingSample = once(() =>
   named("PingSample", "An echo request that was answered in time.", {
     seq: seq(),
     ttl: whole("The hop limit of the reply.", 0, 255),
@@ -41,7 +41,7 @@ export const pingSample = once(() =>
 );
 
 /** The schema of a request without a reply. */
-export const lostSample = once(() =>
+const lostSample = once(() =>
   z
     .union([
       z.strictObject({
@@ -68,6 +68,12 @@ export const lostSample = once(() =>
     ])
     .meta({ id: "LostSample", description: "An echo request without a reply." }),
 );
+
+/** The schema of a request and its outcome. */
+export const sampleSchema = () =>
+  z
+    .union([pingSample(), lostSample()])
+    .meta({ id: "Sample", description: "The outcome of an echo request." });
 
 /** An echo request that was answered in time. */
 export type PingSample = ValueOf<ReturnType<typeof pingSample>>;

@@ -52,9 +52,7 @@ export function pingVerdict(received: number, lost: readonly LostSample[]) {
   // Of those that may have been answered, it would say too much.
   const percent = unknown === 0 ? ` (${formatPercent((missing / sent) * 100)})` : "";
   const [error] = errors;
-  const same = errors.filter(
-    ({ from, reason }) => from === error?.from && reason === error?.reason,
-  );
+  const same = errors.filter((each) => each.from === error?.from && each.reason === error?.reason);
   const sentences = [
     code === "no-loss" && `The target replied to ${share(received)}.`,
     code === "loss" && `The target did not reply to ${share(missing)}${percent}.`,

@@ -19,10 +19,8 @@ export function showHop(
 ): Hop {
   if (trace !== null && others !== undefined) {
     const seen = others && { ip: formatIpv6(others.from) };
-    const details = {
-      ...(others && zoneOf(others.scopeId)),
-      unanswered: UNANSWERED[others ? 0 : 1],
-    };
+    const unanswered = UNANSWERED[others ? 0 : 1];
+    const details = { ...(others && zoneOf(others.scopeId)), unanswered };
     return named({ ...row, ...seen, details }, names, services);
   }
   const { replyHopLimit } = row.details ?? {};

@@ -24,11 +24,8 @@ export interface PathsOptions extends TraceOptions {
   readonly onPath?: ((path: TracePath) => void) | undefined;
 }
 
-/** How a search ended. */
-export type PathsOutcome = Awaited<ReturnType<typeof tracePaths>>;
-
 /** The paths to a target; the trace is that of the first. */
-export type TracedPaths = Extract<PathsOutcome, { kind: "done" }>;
+export type TracedPaths = Extract<Awaited<ReturnType<typeof tracePaths>>, { kind: "done" }>;
 
 /**
  * Finds the paths among which routers choose by flow label: traces the target with one flow label after

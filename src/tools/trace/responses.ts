@@ -132,9 +132,8 @@ export function describeTrace(
   const endsAt = finalHop(responses);
   const loop = endsAt === null ? findLoop(responses) : null;
   const end = endsAt ?? (loop ? last : Math.min(responses.length, last + GAP_LIMIT));
-  const hops = responses
-    .slice(0, end)
-    .map((atHop, index) => describeHop(index + 1, atHop, source, target));
+  const shown = responses.slice(0, end);
+  const hops = shown.map((atHop, index) => describeHop(index + 1, atHop, source, target));
   const final = finalOf(responses[end - 1] ?? []);
   const silence = end - last >= GAP_LIMIT ? "gap-limit" : "max-hops";
   const isRefused = refused.some(({ hop }) => hop > last);

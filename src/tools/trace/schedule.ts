@@ -83,12 +83,9 @@ export function createSchedule(
         if (!hop.isClosed) isOpen = true;
       }
       // Those behind are asked once, after the others.
-      const isOver = hops
-        .slice(0, near)
-        .every((hop) => hop.isClosed || hop.responses.length > 0 || !hasTries(hop));
-      const unasked = hops
-        .slice(0, final ?? (isOver ? hops.length : near))
-        .filter(({ tries }) => tries === 0);
+      const isDone = (hop: Hop) => hop.isClosed || hop.responses.length > 0 || !hasTries(hop);
+      const end = final ?? (hops.slice(0, near).every(isDone) ? hops.length : near);
+      const unasked = hops.slice(0, end).filter(({ tries }) => tries === 0);
       if (unasked.length > 0 && nowMs >= nextNewMs) {
         due.push(...unasked.slice(0, HOPS_AT_ONCE));
         nextNewMs = nowMs + HOPS_PAUSE_MS;

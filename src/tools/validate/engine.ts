@@ -16,7 +16,6 @@ import {
   ASSIGNMENT_TABLE,
   REGISTRY_SNAPSHOT,
   SPECIAL_PURPOSE_BLOCKS,
-  type SpecialPurposeBlock,
 } from "../../addr/registry.ts";
 import type { Services } from "../services.ts";
 import type { AddressDetails, Validation } from "./result.ts";
@@ -37,7 +36,10 @@ export function describeAddress(
   const definedBy = { block, rfc: `RFC ${rfc}`, ...(status && { status }) };
   const details = { definedBy } as AddressDetails;
   if (scope) details.scope = scope;
-  if (special) details.specialPurpose = describeSpecialPurpose(special);
+  if (special) {
+    const { prefix: _, flags, ...row } = special;
+    details.specialPurpose = { ...row, rfcs: row.rfcs.map((each) => `RFC ${each}`), ...flags };
+  }
   if (type === "GlobalUnicast") details.allocation = allocationOf(address);
   if (embedded.length > 0) details.embeddedIPv4 = embedded.map(describeEmbedded);
   if (interfaceId) details.interfaceId = interfaceId;
@@ -50,10 +52,6 @@ export function describeAddress(
   if (network) details.network = network;
   const compressed = formatIpv6(address);
   return { valid: true, type, compressed, expanded: formatIpv6Expanded(address), details };
-}
-
-function describeSpecialPurpose({ prefix: _, flags, ...row }: SpecialPurposeBlock) {
-  return { ...row, rfcs: row.rfcs.map((rfc) => `RFC ${rfc}`), ...flags };
 }
 
 /** For addresses without a special purpose: 2001:db8::/32 is inside a block of APNIC. */

@@ -78,10 +78,7 @@ const specialPurpose = shape(
 function embedded() {
   return z
     .union([
-      z.strictObject({
-        mechanism: z.enum(EMBEDDINGS),
-        address: ipv4Text("The IPv4 address."),
-      }),
+      z.strictObject({ mechanism: z.enum(EMBEDDINGS), address: ipv4Text("The IPv4 address.") }),
       z.strictObject({
         mechanism: z.literal("teredo"),
         client: ipv4Text("The client's address as its server sees it."),

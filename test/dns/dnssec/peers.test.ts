@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createDnsClient, type DnsClient } from "../../../src/dns/client.ts";
 import { parseTrustAnchors } from "../../../src/dns/dnssec/anchors.ts";
 import type { TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
+import { createWork } from "../../../src/dns/dnssec/limits.ts";
 import type { Reply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
 import type { RecordType } from "../../../src/dns/message/record.ts";
@@ -225,7 +226,8 @@ const replyOf = (outcome: DnsOutcome): Reply | string =>
 async function ours(client: DnsClient, name: string, type: RecordType) {
   const ask = async (asked: string, of: RecordType) =>
     replyOf(await client.query(asked, of, { dnssec: true, checkingDisabled: true }));
-  return validate({ name: `${name}.`, type, reply: await ask(name, type), ask, anchors });
+  const reply = await ask(name, type);
+  return validate({ name: `${name}.`, type, reply, ask, anchors, work: createWork() });
 }
 
 /** The verdict of a resolver that validates. */

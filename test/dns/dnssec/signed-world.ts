@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import type { Ask, TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
+import type { ChainOptions, TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
 import type { Reply } from "../../../src/dns/dnssec/record-set.ts";
 import { encodeName } from "../../../src/dns/message/name.ts";
 import { type RecordType, typeCode } from "../../../src/dns/message/record.ts";
@@ -441,7 +441,7 @@ export class World {
       : { rcode: changed.rcode, message: encodeReply(changed) };
   }
 
-  readonly ask: Ask = async (name, type) => this.reply(name, type);
+  readonly ask: ChainOptions["ask"] = async (name, type) => this.reply(name, type);
 
   /** Adds what the zone of a name says; returns the name that an alias leads to. */
   #step(name: string, type: number, reply: TestReply): string | null {

@@ -61,7 +61,7 @@ function verdictOn(
   const [name = "", type = ""] = question.split(" ");
   return validate({
     ...{ name, type: type as RecordType, reply: world.reply(name, type) },
-    ...{ ask: world.ask, anchors, dateMs: (world.now + laterSeconds) * 1000 },
+    ...{ ask: world.ask, anchors, dateMs: (world.now + laterSeconds) * 1000, work: createWork() },
   });
 }
 
@@ -344,7 +344,7 @@ test("changed bytes are never secure, unless the records are the same", async ()
     let turn = 0;
     const { verdict } = await validate({
       ...{ name: "www.example.com.", type: "AAAA", reply, anchors: world.anchors() },
-      dateMs: world.now * 1000,
+      ...{ dateMs: world.now * 1000, work: createWork() },
       ask: async (name, type) => change(world.reply(name, type), !isHere && turn++ === target),
     });
     verdicts.push(verdict);
