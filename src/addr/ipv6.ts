@@ -50,8 +50,8 @@ export function readIpv6(text: string): Ipv6Address | ParseFailure {
     let code = 0;
     for (; at < length; at++) {
       code = text.charCodeAt(at);
-      const digit = Number.parseInt(text.charAt(at), 16);
-      if (Number.isNaN(digit)) break;
+      const digit = hexDigit(code);
+      if (digit < 0) break;
       if (at === start + 4) return failureAt(at, "a group of more than four digits");
       group = (group << 4) | digit;
     }
@@ -82,6 +82,13 @@ export function readIpv6(text: string): Ipv6Address | ParseFailure {
   if (gap >= 0) groups.splice(gap, 0, ...new Array<number>(zeros).fill(0));
   const wordAt = (at: number) => ((groups[at] as number) << 16) | (groups[at + 1] as number);
   return ipv6FromWords(wordAt(0), wordAt(2), wordAt(4), wordAt(6));
+}
+
+/** 0 to 15, or -1; letters differ from their lower case only in bit 0x20. */
+function hexDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const lower = code | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
 /** Why an address cannot continue with a character. */
