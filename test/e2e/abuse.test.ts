@@ -115,7 +115,7 @@ describe("clients that take their time", () => {
       }
       await expectHealthy();
       const closed = Promise.all(
-        idle.map((socket) => new Promise((done) => socket.once("close", done))),
+        idle.map((socket) => socket.closed || new Promise((done) => socket.once("close", done))),
       );
       for (const socket of idle) socket.resume().end();
       await closed;
@@ -258,21 +258,16 @@ describe("forty thousand wrong keys", () => {
   labTest("are refused without growth of memory", async () => {
     await expectHealthy();
     const before = residentMiB(service.pid);
-    const TOTAL = 40_000;
-    let sent = 0;
-    const statuses = new Set<number>();
-    const clients = Array.from({ length: 32 }, async () => {
-      while (sent < TOTAL) {
-        const wrong = sent++ % 2 === 0 ? generateApiKey() : "sx_wrong";
-        const response = await fetch(`${service.url}/ping/::1`, {
-          headers: { "X-API-Key": wrong },
-        });
-        statuses.add(response.status);
-        await response.arrayBuffer();
-      }
-    });
-    await Promise.all(clients);
-    expect([...statuses]).toEqual([401]);
+    const statuses = (text: string) =>
+      [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code);
+    for (let batch = 0; batch < 800; batch++) {
+      const requests = Array.from({ length: 50 }, (_, at) => {
+        const wrong = at % 2 === 0 ? generateApiKey() : "sx_wrong";
+        return `GET /api/v1/ping/::1 HTTP/1.1\r\nHost: x\r\nX-API-Key: ${wrong}\r\n\r\n`;
+      });
+      const answer = await send(requests.join(""), (text) => statuses(text).length === 50);
+      expect(statuses(answer)).toEqual(Array(50).fill("401"));
+    }
     await expectHealthy();
     expect(residentMiB(service.pid) - before).toBeLessThan(60);
   });
