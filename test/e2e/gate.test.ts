@@ -5,7 +5,7 @@ import { PACKETS_PER_SECOND, SYN_PAUSE_MS } from "../../src/gate/bounds.ts";
 import { type Arrival, type Watch, watchArrivals } from "../lab/arrivals.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { startAgent, startNats } from "../lab/nats.ts";
+import { startAgent, startNats, untilListed } from "../lab/nats.ts";
 import { labEnvironment, runIp } from "../lab/run.ts";
 import { type Service, sixscopeHere, startService } from "../lab/service.ts";
 import { type CountingResolver, startResolver } from "../tools/check/resolver.ts";
@@ -256,6 +256,7 @@ natsTest("64 checks at once by an agent bring a port ten SYNs a second", async (
     chain.inside(ROUTER, []),
   );
   const keys = await addKeys(service, 16);
+  await untilListed(service, "ams");
   // The resolver is not of the agent's network.
   const outcomes = await checkAtOnce(service, keys, (at) => textOf("agent", at), "?from=ams");
   const { first, most } = summary(await watch.arrivals(), ipOf("agent"));
