@@ -1,5 +1,5 @@
 /** Resolvers over TLS whose certificates are not valid: what doctor and a look-up say of each, and what to do. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,8 +11,6 @@ import { sixscope } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("openssl");
 const tlsTest = testWith(missing);
-
-setDefaultTimeout(60_000);
 
 const folder = mkdtempSync(join(tmpdir(), "sixscope-certificates-"));
 const servers: Server[] = [];

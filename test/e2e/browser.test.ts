@@ -15,7 +15,7 @@ let page: Page;
 
 beforeAll(async () => {
   if (missing !== null) return;
-  service = await startService();
+  service = await startService({ SIXSCOPE_RATE_ANONYMOUS: "20" });
   origin = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -78,8 +78,8 @@ browserTest("a key passes the preflight", async () => {
 browserTest("errors are readable too: 401, 404, and 429 with Retry-After", async () => {
   expect(await fetchInPage("/ping/::1")).toMatchObject({ status: 401 });
   expect(await fetchInPage("/nothing")).toMatchObject({ status: 404 });
-  for (let request = 0; request < 100; request++) await fetch(`${service.url}/myip`);
-  const { status, headers } = await fetchInPage("/myip");
-  expect(status).toBe(429);
-  expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+  let answer = await fetchInPage("/myip");
+  while (answer.status === 200) answer = await fetchInPage("/myip");
+  expect(answer.status).toBe(429);
+  expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
 });

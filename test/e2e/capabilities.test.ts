@@ -1,6 +1,7 @@
 /** Which capabilities of those from a service manager the service keeps. */
 import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
+import { attempt } from "../../src/util/errors.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { startService } from "../lab/service.ts";
 
@@ -21,11 +22,11 @@ const asServiceManager = [
 /** The permitted and effective capabilities of all threads of a process. */
 function capabilities(pid: number): Set<number> {
   const threads = readdirSync(`/proc/${pid}/task`);
-  const sets = threads.flatMap((thread) => [
-    ...readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8").matchAll(
-      /^Cap(?:Prm|Eff):\s*(\w+)$/gm,
-    ),
-  ]);
+  // One can have ended meanwhile.
+  const statuses = threads.map(
+    (thread) => attempt(() => readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8")) ?? "",
+  );
+  const sets = statuses.flatMap((status) => [...status.matchAll(/^Cap(?:Prm|Eff):\s*(\w+)$/gm)]);
   return new Set(sets.map(([, hex = ""]) => Number.parseInt(hex, 16)));
 }
 

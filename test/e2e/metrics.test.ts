@@ -158,6 +158,7 @@ describe("metrics", () => {
     await until(async () => (await value(service, "sixscope_probe_slots_used")) === 1);
     expect((await ping()).status).toBe(429);
     expect(await value(service, "sixscope_http_errors_total", { code: "TOO_MANY_PROBES" })).toBe(1);
+    await until(async () => (await value(service, "sixscope_probes_answered_total")) === 1);
     client.abort();
     expect(await gone).toBe("gone");
     await until(async () => (await value(service, "sixscope_probe_slots_used")) === 0);
@@ -234,7 +235,7 @@ describe("metrics", () => {
     expect(await value(service, "sixscope_keys")).toBe(2);
     expect(await value(service, "sixscope_keys_file_usable")).toBe(1);
     writeFileSync(service.keysFile, "[]");
-    await until(async () => (await reads("failed")) === 1);
+    await until(async () => (await reads("failed")) > 0);
     expect(await value(service, "sixscope_keys")).toBe(2);
   });
 
@@ -324,7 +325,7 @@ describe("health", () => {
       await until(async () => supervisor.received.includes("process_start_time_seconds "));
       const headers = { "X-API-Key": service.key };
       const client = new AbortController();
-      const running = fetch(`${service.url}/ping/::1?count=2`, {
+      const running = fetch(`${service.url}/ping/::1?count=10`, {
         headers,
         signal: client.signal,
       }).catch(() => "gone");

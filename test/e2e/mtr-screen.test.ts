@@ -35,13 +35,13 @@ labTest.each([
   ["q", 40],
 ])("shows rounds until %j, and leaves the result, in %d columns", async (key, columns) => {
   using terminal = mtr([], columns);
-  await terminal.until(/^mtr ::1 {2}1\d rounds$/m);
+  await terminal.until(/^mtr ::1 {2}[1-9]\d+ rounds$/m);
   expect([...terminal.modes]).toContain("1049");
   expect(terminal.isCooked).toBeFalse();
   const seen = terminal.lines;
   expect(seen.at(-1)).toBe(KEYS);
   expect(seen.join("\n")).toMatch(/^ {2}1 +0% +\d.\d\d {2}[▁▂▃▄▅▆▇█]{10}/m);
-  expect(seen.join(" ")).toMatch(/The target replied to all 1\d probes\./);
+  expect(seen.join(" ")).toMatch(/The target replied to all [1-9]\d+ probes\./);
   expect(Math.max(...seen.map((line) => line.length))).toBeLessThanOrEqual(columns);
   terminal.pty.write(key);
   const { lines, ...end } = await ended(terminal, "Probed");

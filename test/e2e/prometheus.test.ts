@@ -85,7 +85,8 @@ describe("a real Prometheus", () => {
         .replace("www.example.com", "ns.example.test")
         .replace("2001:db8::80", "::1");
       await using prometheus = await startPrometheus({
-        "prometheus.yml": `global: {scrape_interval: 1s, evaluation_interval: 1s}\n${config}`,
+        // A scrape that takes longer than the interval fails, and then its series end for a while.
+        "prometheus.yml": `global: {scrape_interval: 5s, evaluation_interval: 1s}\n${config}`,
         "alerts.yml": file("alerts.yml"),
       });
       const evaluate = async (expression: string) =>
@@ -104,7 +105,7 @@ describe("a real Prometheus", () => {
       await use();
       await until(async () => (await evaluate(`increase(${requests}[1m])`)) > 0);
 
-      /** The value for each instance; on a busy machine, a scrape may take longer than its second. */
+      /** The value for each instance, of which each has its own moment for its first scrape. */
       const onceUp = async (series: string, instances: number) => {
         for (;;) {
           const samples = await prometheus.query(series);

@@ -2,7 +2,7 @@
 import { describe, expect } from "bun:test";
 import { readEvents, type SentEvent } from "../lab/events.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { startAgent, startNats } from "../lab/nats.ts";
+import { startAgent, startNats, untilListed } from "../lab/nats.ts";
 import { type Service, sixscopeHere, startService } from "../lab/service.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 
@@ -84,8 +84,8 @@ describe("a run ends when its key", () => {
     await using nats = await startNats();
     const settings = { SIXSCOPE_NATS_URL: nats.url };
     await using service = await startService(settings);
-    await service.says("connected to NATS");
     await using agent = await startAgent({ ...settings, SIXSCOPE_LOCATION: "ams" });
+    await untilListed(service, "ams");
     const file = { SIXSCOPE_KEYS_FILE: service.keysFile };
     const path = `${RUN}&from=ams`;
     expect(await lastEvent(service, path, () => revoke(file))).toMatchObject(UNAUTHORIZED);

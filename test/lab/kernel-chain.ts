@@ -4,6 +4,8 @@ import { awaitAddress, awaitLink, run, runIp } from "./run.ts";
 export type KernelChainOptions = {
   /** Routers between this process and the target. */
   readonly routers: number;
+  /** False if they answer with as many errors as they have to: a busy machine asks for many at once. Default true. */
+  readonly limitsErrors?: boolean;
 };
 
 /** The nodes of a chain are numbered like hop limits: 1 is the first router, `routers + 1` the target. */
@@ -40,6 +42,8 @@ export const SKIP_DUPLICATE_DETECTION =
 /** Makes a node a router. */
 export const FORWARD = "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding";
 
+const UNLIMITED = "echo 0 > /proc/sys/net/ipv6/icmp/ratelimit";
+
 /** Ends every process of the namespaces that are its arguments. */
 export const KILL_INSIDE =
   'for name; do ip netns pids "$name"; done | xargs -r kill -KILL 2>/dev/null || true';
@@ -51,7 +55,10 @@ let chainsStarted = 0;
  * a target host: link k, from node k − 1 to node k, has the prefix 2001:db8:c<chain>:<k>::/64 with ::1
  * at the near and ::2 at the far end. Every node reaches every link.
  */
-export async function startKernelChain({ routers }: KernelChainOptions): Promise<KernelChain> {
+export async function startKernelChain({
+  routers,
+  limitsErrors = true,
+}: KernelChainOptions): Promise<KernelChain> {
   if (!Number.isInteger(routers) || routers < 0 || routers > MAX_ROUTERS) {
     throw new RangeError(`a chain has 0 to ${MAX_ROUTERS} routers, not ${routers}`);
   }
@@ -92,6 +99,7 @@ export async function startKernelChain({ routers }: KernelChainOptions): Promise
     const script = [
       SKIP_DUPLICATE_DETECTION,
       ...(isRouter ? [FORWARD] : []),
+      ...(limitsErrors || node === 0 ? [] : [UNLIMITED]),
       "ip -batch -",
       ...interfaces.flatMap(({ interfaceName, address }) => [
         awaitLink(interfaceName),

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./port.ts";
 import { labEnvironment } from "./run.ts";
-import { FROM_SOURCE, spawn } from "./service.ts";
+import { FROM_SOURCE, type Service, spawn } from "./service.ts";
 
 /** A NATS server, which keeps its port when it is started again. */
 export interface NatsServer extends AsyncDisposable {
@@ -125,4 +125,11 @@ export async function startAgent(
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Waits until a service lists a location. */
+export async function untilListed({ url, key }: Service, location: string): Promise<void> {
+  const list = async () =>
+    (await fetch(`${url}/locations`, { headers: { "X-API-Key": key } })).text();
+  while (!(await list()).includes(`"${location}"`)) await Bun.sleep(50);
 }

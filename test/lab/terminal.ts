@@ -81,10 +81,10 @@ export class Terminal {
     return this.#cells.map((row) => row.join("").trimEnd());
   }
 
-  /** Waits until what is seen contains a text, and returns it. */
+  /** Waits until what is seen, when no frame is half drawn, contains a text, and returns it. */
   async until(text: string | RegExp): Promise<string> {
     for (;;) {
-      const seen = this.lines.join("\n");
+      const seen = this.modes.has("2026") ? "" : this.lines.join("\n");
       if (typeof text === "string" ? seen.includes(text) : text.test(seen)) return seen;
       await Bun.sleep(5);
     }
