@@ -76,10 +76,16 @@ interface ErrorBody {
 /** A placeholder for the key, which is made when the service starts. */
 const WITH_KEY = { "X-API-Key": "valid" };
 
-async function get(path: string, headers: Record<string, string> = {}, method = "GET", base = 0) {
+async function get(
+  path: string,
+  headers: Record<string, string> = {},
+  method = "GET",
+  base = 0,
+  signal: AbortSignal | null = null,
+) {
   const sent =
     headers["X-API-Key"] === "valid" ? { ...headers, "X-API-Key": service.key } : headers;
-  return await fetch(`${service.urls[base]}${path}`, { headers: sent, method });
+  return await fetch(`${service.urls[base]}${path}`, { headers: sent, method, signal });
 }
 
 type Row = [
@@ -264,12 +270,13 @@ describe("errors that need more than a request", () => {
 
   labTest("more pings at once than allowed: TOO_MANY_PROBES with Retry-After", async () => {
     const events = { ...WITH_KEY, Accept: "text/event-stream" };
-    const long = await get("/mtr/::1?rounds=100&intervalMs=1000", events);
-    const reader = long.body?.getReader();
-    await reader?.read();
+    const controller = new AbortController();
+    const path = "/mtr/::1?rounds=100&intervalMs=1000";
+    const long = await get(path, events, "GET", 0, controller.signal);
+    await long.body?.getReader().read();
     const pings = Array.from({ length: 7 }, () => get("/ping/::1", WITH_KEY));
     const refused = await Promise.all(pings);
-    await reader?.cancel();
+    controller.abort();
     while ((await get("/ping/::1?count=1", WITH_KEY)).status === 429) await Bun.sleep(20);
     expect(refused.map(({ status }) => status)).toEqual(Array(7).fill(429));
     expect(await refused[0]?.json()).toMatchObject({
