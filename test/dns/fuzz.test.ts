@@ -1,9 +1,7 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isDecodedInTime, PROPERTIES, tryDecode } from "./fuzz.ts";
 import { hex } from "./messages.ts";
-
-setDefaultTimeout(60_000);
 
 describe("for every input", () => {
   test.each(Object.keys(PROPERTIES))("%s", (name) => {

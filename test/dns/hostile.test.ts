@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { FLAG } from "../../src/dns/message/message.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
@@ -23,9 +23,6 @@ import {
  * Real sockets on the loopback interface, and a server that attacks. The clock moves only when a test
  * advances it, so that no outcome depends on a later attempt or on the deadline by chance.
  */
-
-// Allows for a slow machine; no test here depends on the real time.
-setDefaultTimeout(60_000);
 
 const TRUE = "2001:db8::1";
 const FORGED = "2001:db8:bad::";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { type RecordType, tryParseRecordType } from "../../src/dns/message/record.ts";
 import { type Started, startAuthority } from "../lab/authorities.ts";
@@ -8,9 +8,6 @@ import { startUnbound } from "../lab/unbound.ts";
 import { ZONES } from "./zones.ts";
 
 /* Servers that write their messages in different ways: what they compress, and in which case. */
-
-// Allows for a slow machine; no test here depends on the real time.
-setDefaultTimeout(60_000);
 
 const ZONE_NAMES = ["hard.example", "types.example"] as const;
 const zones = Object.fromEntries(ZONE_NAMES.map((name) => [name, ZONES[name]]));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { createDnsClient, type DnsClient } from "../../src/dns/client.ts";
 import { parseTrustAnchors, type ROOT_ANCHORS } from "../../src/dns/dnssec/anchors.ts";
 import type { DnsOutcome } from "../../src/dns/outcome.ts";
@@ -12,9 +12,6 @@ import { startUnbound, type Unbound } from "../lab/unbound.ts";
 
 const missing = programMissing("knotd") ?? programMissing("unbound") ?? programMissing("dig");
 const testWithUnbound = testWith(missing);
-
-// Allows for a slow machine; no test here depends on the real time.
-setDefaultTimeout(60_000);
 
 const zone = (name: string) => `
 $ORIGIN ${name}.

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./port.ts";
@@ -12,6 +12,8 @@ export interface NatsServer extends AsyncDisposable {
   readonly port: number;
   readonly pid: number;
   signal(name: NodeJS.Signals): void;
+  /** Stops all of its threads until SIGCONT. */
+  freeze(): Promise<void>;
   /** Ends it at once, as a crash does. */
   kill(): Promise<void>;
   /** Starts it again. */
@@ -67,6 +69,12 @@ export async function startNats(
       return server.pid;
     },
     signal: (name) => server.kill(name),
+    async freeze() {
+      server.kill("SIGSTOP");
+      // On a busy machine, the others go on until the thread that gets the signal has its turn.
+      while (!readFileSync(`/proc/${server.pid}/status`, "utf8").includes("\nState:\tT"))
+        await Bun.sleep(5);
+    },
     kill,
     start,
     async [Symbol.asyncDispose]() {

@@ -206,7 +206,7 @@ const remainingOf = (states: readonly { readonly remaining: number }[]) =>
 /** A limiter with room for 124 buckets of single addresses; a token was taken from each. */
 function fullLimiter() {
   const clock = { ms: START_MS };
-  const limiter = createRateLimiter({ anonymous: 9, prefix: 0 }, () => clock.ms, 248);
+  const limiter = createRateLimiter({ anonymous: 20, prefix: 0 }, () => clock.ms, 248);
   const take = (text: string, price = 1) => limiter.take({ address: address(text) }, price);
   const clients = Array.from({ length: 124 }, (_, index) => `${index + 1}.0.0.1`);
   const states = clients.map((client) => take(client));
@@ -216,7 +216,7 @@ function fullLimiter() {
 describe("a full table", () => {
   test("has a bucket for each client until then", () => {
     const { states } = fullLimiter();
-    expect(remainingOf(states)).toEqual(Array(124).fill(8));
+    expect(remainingOf(states)).toEqual(Array(124).fill(19));
   });
 
   test("keeps every bucket in use, and lets chance decide which newcomers share one", () => {
@@ -224,17 +224,17 @@ describe("a full table", () => {
     clock.ms += 1_000;
     const newcomers = Array.from({ length: 62 }, (_, index) => `200.1.0.${index + 1}`);
     const states = newcomers.map((client) => take(client));
-    // 62 clients in 62 shared buckets: hardly ever more than eight in one.
-    expect(states.filter(({ allowed }) => allowed).length).toBeGreaterThan(58);
+    // 62 clients in 62 shared buckets: that a bucket of 20 tokens gets more than 19 has a chance of 1e-17.
+    expect(states.every(({ allowed }) => allowed)).toBe(true);
     const first = newcomers[0] as string;
     const { remaining } = take(first, 0);
-    expect(remaining).toBeLessThan(9);
+    expect(remaining).toBeLessThan(20);
     expect(take(first)).toMatchObject({
       remaining: remaining - 1,
       resetSeconds: START_SECONDS + 61,
     });
     clock.ms += 58_000;
-    expect(remainingOf(clients.map((client) => take(client)))).toEqual(Array(124).fill(7));
+    expect(remainingOf(clients.map((client) => take(client)))).toEqual(Array(124).fill(18));
   });
 
   test("gives a key its own bucket all the same", () => {
@@ -249,9 +249,9 @@ describe("a full table", () => {
     const { take, clients, clock } = fullLimiter();
     clock.ms += 60_000;
     for (const client of ["200.1.0.1", "200.1.0.2"]) {
-      expect(take(client)).toMatchObject({ remaining: 8, resetSeconds: START_SECONDS + 120 });
+      expect(take(client)).toMatchObject({ remaining: 19, resetSeconds: START_SECONDS + 120 });
     }
-    expect(remainingOf(clients.map((client) => take(client, 0)))).toEqual(Array(124).fill(9));
+    expect(remainingOf(clients.map((client) => take(client, 0)))).toEqual(Array(124).fill(20));
   });
 });
 
@@ -273,7 +273,8 @@ describe("a flood locks out nobody:", () => {
       take(`2001:db9:${host.toString(16)}::1`).remaining,
       take(`198.51.${100 + (host >> 8)}.${host & 255}`).remaining,
     ]);
-    expect(Math.min(...left.flat())).toBeGreaterThan(50);
+    // A shared bucket loses some 17 of its 100 tokens; that one loses 69 has a chance of 1e-18.
+    expect(Math.min(...left.flat())).toBeGreaterThan(30);
   });
 });
 

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { testOnStage } from "./on-stage.ts";
-import { runAt, type Stage } from "./stage.ts";
+import { eventByEvent, runAt, type Stage } from "./stage.ts";
 
 let stage: Stage;
 let page: Page;
@@ -12,6 +12,7 @@ const pageTest = testOnStage((visit) => {
 });
 
 pageTest("a check fills its list, and at the end folds what is well", async () => {
+  await eventByEvent(page);
   await page.addInitScript(`globalThis.seen = new Set();
     new MutationObserver(() => {
       for (const step of document.querySelectorAll(".steps li")) seen.add(step.textContent.slice(0, 2));

@@ -130,7 +130,7 @@ const BEFORE: Readonly<Partial<Record<ErrorCode, (service: Service) => Promise<A
     },
     async TOO_MANY_PROBES({ url, key }) {
       const controller = new AbortController();
-      const response = await fetch(`${url}/traceroute/${TARGETS.silent}`, {
+      const response = await fetch(`${url}/mtr/${TARGETS.far}?rounds=100&intervalMs=1000`, {
         headers: { "X-API-Key": key, Accept: "text/event-stream" },
         signal: controller.signal,
       });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { type LocatedService, startLocatedService } from "./locations-stage.ts";
-import { MARKUP, pageUrl, runAt, type Stage, startStage, visitor } from "./stage.ts";
+import { eventByEvent, MARKUP, pageUrl, runAt, type Stage, startStage, visitor } from "./stage.ts";
 
 const missing =
   tunMissing ??
@@ -52,6 +52,7 @@ const at = (location: string) => page.getByRole("region", { name: `From ${locati
 const choice = (name: string) => page.getByRole("checkbox", { name, exact: true });
 
 pageTest("each location shows its hops as they answer, beside the other", async () => {
+  await eventByEvent(page);
   await page.goto(`${url}#/trace/slow.example.test?from=ams,fra`);
   await page.fill("#key", located.service.key);
   await page.evaluate(`globalThis.counts = [[], []];

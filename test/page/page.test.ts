@@ -5,7 +5,15 @@ import { TOOLS } from "../../src/tools/table.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { until } from "../lab/metrics.ts";
 import { testOnStage } from "./on-stage.ts";
-import { CALLER, MARKUP, PROXY_HEADERS, runAt, type Stage, TARGETS } from "./stage.ts";
+import {
+  CALLER,
+  eventByEvent,
+  MARKUP,
+  PROXY_HEADERS,
+  runAt,
+  type Stage,
+  TARGETS,
+} from "./stage.ts";
 
 let stage: Stage;
 let context: BrowserContext;
@@ -341,6 +349,7 @@ describe("Trace", () => {
   });
 
   pageTest("shows each hop as soon as it answers, in the order of their delays", async () => {
+    await eventByEvent(page);
     await open("#/trace/slow.example.test");
     await page.fill("#key", stage.service.key);
     await page.evaluate(`globalThis.counts = [];

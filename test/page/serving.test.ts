@@ -105,14 +105,16 @@ labTest("views cost nothing of the API's limit, are bounded, and are in the log"
     Number((await fetch(`${service.url}/myip`)).headers.get("x-ratelimit-remaining"));
   const before = await left();
   for (let request = 0; request < 5; request++) await view();
-  expect(await left()).toBe(before - 1);
+  // More are left if a window has ended meanwhile.
+  expect(await left()).toBeGreaterThanOrEqual(before - 1);
   await service.says("route=/ ");
   const statuses = new Set<number>();
-  for (let request = 0; request < 310; request++) statuses.add((await view()).status);
+  for (let request = 0; request < 1000 && !statuses.has(429); request++)
+    statuses.add((await view()).status);
   expect([...statuses].sort()).toEqual([200, 429]);
   const refused = await view();
   expect(await refused.text()).toContain("is used up; try again in");
-  expect(await left()).toBe(before - 2);
+  expect(await left()).toBeGreaterThanOrEqual(before - 2);
 });
 
 test("all of the page is small, and the same each time", async () => {

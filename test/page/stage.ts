@@ -241,6 +241,29 @@ export async function runAt(page: Page, place: string, key: string): Promise<voi
   await page.getByRole("button", { name: "Run again" }).waitFor();
 }
 
+/** Gives the page's next documents each event of a run when what the one before changed is drawn, however slow it is. */
+export async function eventByEvent(page: Page): Promise<void> {
+  await page.addInitScript(`fetch = ((ask) => async (...asked) => {
+    const response = await ask(...asked);
+    const type = response.headers.get("content-type") ?? "";
+    if (!type.startsWith("text/event-stream")) return response;
+    const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    let left = "";
+    const oneByOne = new TransformStream({
+      async transform(text, controller) {
+        const events = (left + text).split(/(?<=\\n\\n)/);
+        left = events.at(-1).endsWith("\\n\\n") ? "" : events.pop();
+        for (const event of events) {
+          controller.enqueue(event);
+          for (let frames = 0; frames < 2; frames++) await frame();
+        }
+      },
+    });
+    const texts = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(oneByOne);
+    return new Response(texts.pipeThrough(new TextEncoderStream()), response);
+  })(fetch)`);
+}
+
 /** Headers of a proxy on this machine, for a caller with an address of its own. */
 export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "https" } as const;
 
@@ -248,12 +271,17 @@ export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "
 const BUSY_MS = 100_000;
 
 /** Starts a browser that sends nothing but the requests of its pages. */
-export function startBrowser(executablePath = findProgram("chromium") ?? ""): Promise<Browser> {
-  return chromium.launch({
+export async function startBrowser(
+  executablePath = findProgram("chromium") ?? "",
+): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath,
+    timeout: BUSY_MS,
     // Root cannot use the sandbox.
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"],
   });
+  browser.on("context", (context) => context.setDefaultTimeout(BUSY_MS));
+  return browser;
 }
 
 /**
@@ -269,7 +297,6 @@ export async function visitor(
   const context = await browser.newContext({
     extraHTTPHeaders: { ...PROXY_HEADERS, "X-Forwarded-For": address },
   });
-  context.setDefaultTimeout(BUSY_MS);
   await context.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
     console.error("violation:", event.violatedDirective, event.blockedURI));`);
   const { hostname } = new URL(url);

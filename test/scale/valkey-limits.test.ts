@@ -41,8 +41,8 @@ afterAll(async () => {
 /**
  * Floods instances with requests over many connections each.
  *
- * @returns the responses, and how many times the limit may be granted: if this machine was too busy for 50 ms, an
- *   instance may have decided alone
+ * @returns the responses, and how many times the limit may be granted: if this machine was too busy for 50 ms, each
+ *   compiled instance may have granted its third alone
  */
 async function floodAll(
   { services }: Instances,
@@ -51,7 +51,7 @@ async function floodAll(
 ) {
   const before = await timesAlone(services);
   const responses = await flood(services, CONNECTIONS, requests, sendOne);
-  return { responses, part: (await timesAlone(services)) > before ? 1.5 : 1 };
+  return { responses, part: (await timesAlone(services)) > before ? 2 : 1 };
 }
 
 /** No window grants more than its limit, and far more was sent than the first one allows. */
@@ -122,17 +122,10 @@ describe("three instances under 64 connections each never grant one request more
 });
 
 scaleTest("headers are those of one instance, whichever is asked", async () => {
-  const { services } = instances;
-  let [responses, client, aloneBefore] = [[] as Charged[], 0, 0];
-  do {
-    // Again as another client, if this machine was too busy and one of them may have decided alone.
-    client += 1;
-    aloneBefore = await timesAlone(services);
-    responses = [];
-    for (const service of [...services, ...services]) {
-      responses.push(await send(service, `203.0.113.${client}`));
-    }
-  } while ((await timesAlone(services)) > aloneBefore && client < 50);
+  const responses: Charged[] = [];
+  for (const service of [...instances.services, ...instances.services]) {
+    responses.push(await send(service, "203.0.113.1"));
+  }
   expect(responses.map(({ remaining }) => remaining)).toEqual([299, 298, 297, 296, 295, 294]);
   expect(new Set(responses.map(({ resetSeconds }) => resetSeconds)).size).toBe(1);
 });

@@ -36,12 +36,14 @@ const SUBJECTS: readonly RateLimitSubject[] = [
 
 const LIMITS = { anonymous: 12, prefix: 20 };
 
+/** A connection over which an answer is waited for, however busy this machine is. */
+const patient = () => {
+  const { run, ...connection } = createConnection(server.url);
+  const runPatiently: typeof run = (wanted, keys, args) => run(wanted, keys, args, 60_000);
+  return { ...connection, run: runPatiently };
+};
+
 scaleTest("three instances grant together what one alone does, and say the same", async () => {
-  // An answer is waited for, however busy this machine is.
-  const patient: typeof createConnection = (url, clock) => {
-    const { run, ...connection } = createConnection(url, clock);
-    return { ...connection, run: (wanted, keys, args) => run(wanted, keys, args, 60_000) };
-  };
   let prefix = 0;
   const request = fc.record({
     instance: fc.nat(2),
@@ -51,8 +53,7 @@ scaleTest("three instances grant together what one alone does, and say the same"
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 60 }), async (requests) => {
       const address = { url: server.url, prefix: `alike-${prefix++}:` };
-      const connect = () => patient(server.url);
-      const valkeys = [1, 2, 3].map(() => createValkey(address, LOG, undefined, connect));
+      const valkeys = [1, 2, 3].map(() => createValkey(address, LOG, undefined, patient));
       for (const valkey of valkeys) await valkey.start(async () => {});
       const limiters = valkeys.map((valkey) => createSharedLimiter(LIMITS, valkey));
       const alone = createRateLimiter(LIMITS);
@@ -273,7 +274,8 @@ describe("values in Valkey that sixscope did not write", () => {
     ["a negative count", "-5"],
     ["text", "x"],
   ])("%s in a bucket makes no client unlimited", async (_, used) => {
-    const valkey = createValkey({ url: server.url, prefix: `odd-${used.length}:` }, LOG);
+    const address = { url: server.url, prefix: `odd-${used.length}:` };
+    const valkey = createValkey(address, LOG, undefined, patient);
     await valkey.start(async () => {});
     const limiter = createSharedLimiter({ anonymous: 3, prefix: 0 }, valkey);
     const [subject] = SUBJECTS as [RateLimitSubject];

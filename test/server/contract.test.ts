@@ -31,6 +31,11 @@ const SILENT_TARGET = "2001:db8:dead::1";
 /** No route leads to it. */
 const UNROUTED_TARGET = "2001:db8:bad::1";
 
+/** The requests of an address in a window; between two of them a new window may begin. */
+const REQUESTS = 100_000;
+
+const remainingIn = ({ headers }: Response) => Number(headers.get("x-ratelimit-remaining"));
+
 const missing = labMissing ?? programMissing("knotd");
 const labTest = testWith(missing);
 
@@ -50,7 +55,7 @@ beforeAll(async () => {
     SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
     SIXSCOPE_RESOLVER_B: `[::1]:${silent.port}`,
     SIXSCOPE_TARGETS_DENY: "2001:db8:f00d::/48",
-    SIXSCOPE_RATE_ANONYMOUS: "100000",
+    SIXSCOPE_RATE_ANONYMOUS: `${REQUESTS}`,
     SIXSCOPE_MAX_PROBES: "1",
     SIXSCOPE_PROBE_TIMEOUT_MS: "500",
   });
@@ -71,10 +76,16 @@ interface ErrorBody {
 /** A placeholder for the key, which is made when the service starts. */
 const WITH_KEY = { "X-API-Key": "valid" };
 
-async function get(path: string, headers: Record<string, string> = {}, method = "GET", base = 0) {
+async function get(
+  path: string,
+  headers: Record<string, string> = {},
+  method = "GET",
+  base = 0,
+  signal: AbortSignal | null = null,
+) {
   const sent =
     headers["X-API-Key"] === "valid" ? { ...headers, "X-API-Key": service.key } : headers;
-  return await fetch(`${service.urls[base]}${path}`, { headers: sent, method });
+  return await fetch(`${service.urls[base]}${path}`, { headers: sent, method, signal });
 }
 
 type Row = [
@@ -99,9 +110,10 @@ function said(hostname: string, rcode: string, more: object = {}) {
     rcode,
     authenticated: false,
     extendedErrors: [],
-    attempts: [
+    // A service that was busy for a second has asked again.
+    attempts: expect.arrayContaining([
       { server: expect.any(String), transport: "udp", ms: expect.any(Number), outcome: rcode },
-    ],
+    ]),
     ...more,
   };
 }
@@ -234,6 +246,10 @@ describe("the examples of the OpenAPI document are what the service returns", ()
     const { error } = (await (await get(path, headers)).json()) as ErrorBody;
     let text = JSON.stringify(interfaceDocument.components.examples[code]?.value.error);
     for (const [from, to] of Object.entries(renamed)) text = text.replaceAll(from, to);
+    // A service that was busy for a second has asked again.
+    const { attempts } = error.details as { attempts?: { outcome: string }[] };
+    const answered = attempts?.filter(({ outcome }) => outcome !== "timeout");
+    if (answered) error.details["attempts"] = answered;
     // The server of the test has another port, and its time is not that of the example.
     const shown = JSON.stringify(error)
       .replace(/"\[::1\]:\d+"/g, '"[2001:db8::53]:53"')
@@ -253,10 +269,16 @@ describe("errors that need more than a request", () => {
   });
 
   labTest("more pings at once than allowed: TOO_MANY_PROBES with Retry-After", async () => {
-    const paths = Array.from({ length: 8 }, () => `/ping/${SILENT_TARGET}?count=10`);
-    const responses = await Promise.all(paths.map((path) => get(path, WITH_KEY)));
-    const refused = responses.filter(({ status }) => status === 429);
-    expect(responses.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(429)]);
+    const events = { ...WITH_KEY, Accept: "text/event-stream" };
+    const controller = new AbortController();
+    const path = "/mtr/::1?rounds=100&intervalMs=1000";
+    const long = await get(path, events, "GET", 0, controller.signal);
+    await long.body?.getReader().read();
+    const pings = Array.from({ length: 7 }, () => get("/ping/::1", WITH_KEY));
+    const refused = await Promise.all(pings);
+    controller.abort();
+    while ((await get("/ping/::1?count=1", WITH_KEY)).status === 429) await Bun.sleep(20);
+    expect(refused.map(({ status }) => status)).toEqual(Array(7).fill(429));
     expect(await refused[0]?.json()).toMatchObject({
       error: {
         code: "TOO_MANY_PROBES",
@@ -416,8 +438,7 @@ describe("answers", () => {
     const response = await fetch(root);
     expect(await response.text()).toBe("127.0.0.1\n");
     expect(response.headers.get("content-type")).toBe("text/plain");
-    const remaining = ({ headers }: Response) => Number(headers.get("x-ratelimit-remaining"));
-    expect(remaining(response)).toBe(remaining(before) - 1);
+    expect(remainingIn(response)).toBeOneOf([remainingIn(before) - 1, REQUESTS - 1]);
     await service.says(`route=${path} status=200 `);
     const head = await fetch(root, { method: "HEAD" });
     expect([head.headers.get("content-length"), await head.text()]).toEqual(["10", ""]);
@@ -460,14 +481,14 @@ describe("answers", () => {
         rcode: "NOERROR",
         authenticated: false,
         extendedErrors: [],
-        attempts: [
+        attempts: expect.arrayContaining([
           {
             server: `[::1]:${knot.endpoint.port}`,
             transport: "udp",
             ms: expect.any(Number),
             outcome: "NOERROR",
           },
-        ],
+        ]),
       },
     });
   });
@@ -573,7 +594,6 @@ describe("answers", () => {
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
     expect(response.headers.get("access-control-allow-headers")).toContain("X-API-Key");
     expect(response.headers.get("access-control-allow-methods")).toContain("GET");
-    const remaining = (answer: Response) => Number(answer.headers.get("x-ratelimit-remaining"));
-    expect(remaining(after)).toBe(remaining(before) - 1);
+    expect(remainingIn(after)).toBeOneOf([remainingIn(before) - 1, REQUESTS - 1]);
   });
 });

@@ -1,5 +1,5 @@
 /** Verdicts beside those of delv, drill, unbound and kresd, on zones that BIND and knot have signed. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,8 +20,6 @@ const missing =
     .map(programMissing)
     .find(Boolean) ?? null;
 const testWithPeers = testWith(missing);
-
-setDefaultTimeout(60_000);
 
 /** The zones that BIND signs: algorithm, options of dnssec-signzone, and which zone's DS record is above. */
 const BIND: Readonly<Record<string, readonly [algorithm: string, options?: string, ds?: string]>> =

@@ -70,22 +70,28 @@ const number = (value: number, bytes: number) => {
 /** The number of a type by its name, also of those that the interface does not name. */
 const codeOf = (type: string) => TYPE[type as keyof typeof TYPE] ?? typeCode(type as RecordType);
 
-const pairs = new Map<string, { publicKey: KeyObject; privateKey: KeyObject }>();
+/** The keys of a test run by their ids, each with a tag that no other has. */
+const keys = new Map<string, TestKey>();
+const tags = new Set<number>();
 
-/** A key pair, made once for a test run. */
-function pairOf(id: string, algorithm: number) {
-  const make = () => {
-    if (algorithm === 13 || algorithm === 14) {
-      return generateKeyPairSync("ec", { namedCurve: algorithm === 13 ? "P-256" : "P-384" });
-    }
-    if (algorithm === 8 || algorithm === 10) {
-      return generateKeyPairSync("rsa", { modulusLength: 1024 });
-    }
-    return generateKeyPairSync("ed25519");
-  };
-  const pair = pairs.get(`${id} ${algorithm}`) ?? make();
-  pairs.set(`${id} ${algorithm}`, pair);
-  return pair;
+function makePair(algorithm: number) {
+  if (algorithm === 13 || algorithm === 14) {
+    return generateKeyPairSync("ec", { namedCurve: algorithm === 13 ? "P-256" : "P-384" });
+  }
+  if (algorithm === 8 || algorithm === 10) {
+    return generateKeyPairSync("rsa", { modulusLength: 1024 });
+  }
+  return generateKeyPairSync("ed25519");
+}
+
+/** A key that is made once for a test run. */
+export function keyOf(id: string, algorithm: number, flags: number): TestKey {
+  return keys.getOrInsertComputed(`${id} ${algorithm} ${flags}`, () => {
+    let key = new TestKey(algorithm, flags);
+    while (tags.has(key.tag)) key = new TestKey(algorithm, flags);
+    tags.add(key.tag);
+    return key;
+  });
 }
 
 /** A key of a zone and the signatures that it makes. */
@@ -95,8 +101,8 @@ export class TestKey {
   readonly tag: number;
   readonly #privateKey: KeyObject;
 
-  constructor(id: string, algorithm: number, flags: number) {
-    const { publicKey, privateKey } = pairOf(id, algorithm);
+  constructor(algorithm: number, flags: number) {
+    const { publicKey, privateKey } = makePair(algorithm);
     const { n = "", e = "", x = "", y = "" } = publicKey.export({ format: "jwk" });
     const parts = n === "" ? [x, y ?? ""] : [e, n];
     const bytes = parts.map((part) => Buffer.from(part ?? "", "base64url"));
@@ -170,8 +176,8 @@ export class TestZone {
     this.name = options.name;
     this.#now = now;
     const algorithm = this.options.algorithm ?? 13;
-    this.ksk = new TestKey(`${this.name} ksk`, algorithm, 257);
-    this.zsk = new TestKey(`${this.name} zsk`, algorithm, 256);
+    this.ksk = keyOf(`${this.name} ksk`, algorithm, 257);
+    this.zsk = keyOf(`${this.name} zsk`, algorithm, 256);
     const base = ["@ SOA ns.invalid. admin.invalid. 1 2 3 4 300", "@ NS ns.invalid."];
     this.records = [...base, ...this.options.records].map((line) => {
       const [owner = "", type = "", ...value] = line.split(" ");

@@ -8,7 +8,8 @@ import { validate } from "../../../src/dns/dnssec/validate.ts";
 import { encodeName } from "../../../src/dns/message/name.ts";
 import type { RecordType } from "../../../src/dns/message/record.ts";
 import {
-  TestKey,
+  keyOf,
+  type TestKey,
   type TestRecord,
   type TestReply,
   World,
@@ -188,7 +189,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["ends now", { tamper: resign(WWW, "example.com.", { expires: 0 }) }, "secure", /signs/],
   ["not valid yet", { tamper: resign(WWW, "example.com.", { inception: 7200 }) }, "bogus", /becomes valid only in 2 hours \(2026-11-22 10:00 UTC\)/],
   ["ends before it begins", { tamper: resign(WWW, "example.com.", { inception: 60, expires: -60 }) }, "bogus", /expired/],
-  ["by a key that the zone does not have", { tamper: resign(WWW, "example.com.", { key: new TestKey("foreign", 13, 256) }) }, "bogus", /by key \d+ proves nothing: example\.com has no such key/],
+  ["by a key that the zone does not have", { tamper: resign(WWW, "example.com.", { key: keyOf("foreign", 13, 256) }) }, "bogus", /by key \d+ proves nothing: example\.com has no such key/],
   ["records of a name that does not exist", { tamper: on(WWW, (reply) => ({ ...reply, rcode: "NXDOMAIN" })) }, "bogus", /says that there is no such name/],
   ["other data", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.slice(1) })) }, "bogus", /does not match the records/],
   ["a shorter signature", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.map((each) => isSignature(each) ? { ...each, data: each.data.subarray(0, -1) } : each) })) }, "bogus", /does not match/],
@@ -201,7 +202,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["one of two signatures expired", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [world.zone("example.com.").signatureOf(reply.answers.slice(0, 2), { expires: -5 }), ...reply.answers] })) }, "secure", /signs/],
   ["ten signatures, the last one valid", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...Array.from({ length: 9 }, (_, at) => world.zone("example.com.").signatureOf(reply.answers.slice(0, 2), { expires: -5 - at })), ...reply.answers] })) }, "indeterminate", /10 signatures, and the first 8 are not valid/],
   ["only a signature that cannot be verified", { tamper: on(WWW, (reply) => ({ ...reply, answers: reply.answers.map((each) => isSignature(each) ? { ...each, data: Buffer.concat([each.data.subarray(0, 2), Buffer.from([16]), each.data.subarray(3)]) } : each) })) }, "indeterminate", /ED448, which cannot be verified here/],
-  ["two signatures, one by a foreign key and one expired", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...withoutSignatures(reply.answers), ...[{ key: new TestKey("foreign", 13, 256) }, { expires: -5 }].map((change) => world.zone("example.com.").signatureOf(withoutSignatures(reply.answers), change))] })) }, "bogus", /expired 5 seconds ago/],
+  ["two signatures, one by a foreign key and one expired", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...withoutSignatures(reply.answers), ...[{ key: keyOf("foreign", 13, 256) }, { expires: -5 }].map((change) => world.zone("example.com.").signatureOf(withoutSignatures(reply.answers), change))] })) }, "bogus", /expired 5 seconds ago/],
   ["a signature that cannot be verified beside a wrong one", { tamper: on(WWW, (reply, world) => ({ ...reply, answers: [...withoutSignatures(reply.answers), ...reply.answers.filter(isSignature).map((each) => ({ ...each, data: Buffer.concat([each.data.subarray(0, 2), Buffer.from([16]), each.data.subarray(3)]) })), world.zone("example.com.").signatureOf(withoutSignatures(reply.answers), { originalTtl: 1 })] })) }, "bogus", /does not match the records/],
   ["the answer without signatures", { tamper: on(WWW, stripped) }, "bogus", /^www\.example\.com AAAA has no signature, though example\.com is signed\.$/],
   ["everything about the name without signatures", { tamper: (question, reply) => (question.startsWith("www") ? stripped(reply) : reply) }, "bogus", /AAAA has no signature, though example\.com is signed/],
@@ -218,7 +219,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["a DS record with another digest", { tamper: on("example.com. DS", (reply, world) => ({ ...reply, answers: world.zone("com.").signed([{ owner: "example.com.", type: DS, data: world.zone("example.com.").ksk.ds("sample.com.", 2) }]) })) }, "bogus", /No key of example\.com matches/],
   ["a DS record signed by the zone itself", { tamper: resign("example.com. DS", "example.com.", {}) }, "bogus", /example\.com DS by key|is by example\.com, which is not its zone/],
   ["a DS record whose signature expired", { tamper: resign("example.com. DS", "com.", { expires: -3 * 86_400 }) }, "bogus", /example\.com DS by key \d+ expired 3 days ago/],
-  ["a rollover: a DS record of a key to come", { tamper: on("example.com. DS", (reply, world) => ({ ...reply, answers: world.zone("com.").signed([...withoutSignatures(reply.answers), { owner: "example.com.", type: DS, data: new TestKey("next", 13, 257).ds("example.com.", 2) }]) })) }, "secure", /signs/],
+  ["a rollover: a DS record of a key to come", { tamper: on("example.com. DS", (reply, world) => ({ ...reply, answers: world.zone("com.").signed([...withoutSignatures(reply.answers), { owner: "example.com.", type: DS, data: keyOf("next", 13, 257).ds("example.com.", 2) }]) })) }, "secure", /signs/],
   ["a SHA-384 digest", { zones: { example: { digests: [4] } } }, "secure", /signs/],
   ["only a SHA-1 digest", { zones: { example: { digests: [1] } } }, "insecure", /ECDSAP256SHA256 with SHA-1\), so it counts as not signed/],
   ["a SHA-1 digest beside a good one", { zones: { example: { digests: [1, 2] } } }, "secure", /signs/],
@@ -226,7 +227,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["only RSA with SHA-1", { zones: { example: { algorithm: 7 } } }, "insecure", /\(NSEC3RSASHA1 with SHA-256\)/],
   ["a trust anchor that cannot be verified", { zones: { root: { algorithm: 16 } } }, "indeterminate", /trust anchor of the root is of a kind that is not used here/],
   ["no keys", { tamper: on("example.com. DNSKEY", () => ({ rcode: "NOERROR", answers: [], authority: [] })) }, "bogus", /example\.com has a DS record and no DNSKEY record/],
-  ["keys signed by the wrong one of them", { tamper: resign("example.com. DNSKEY", "example.com.", { key: new TestKey("example.com. zsk", 13, 256) }) }, "bogus", /DNSKEY by key \d+ proves nothing/],
+  ["keys signed by the wrong one of them", { tamper: resign("example.com. DNSKEY", "example.com.", { key: keyOf("example.com. zsk", 13, 256) }) }, "bogus", /DNSKEY by key \d+ proves nothing/],
   ["keys whose signature expired", { tamper: resign("example.com. DNSKEY", "example.com.", { expires: -60 }) }, "bogus", /example\.com DNSKEY by key \d+ expired 60 seconds ago/],
   ["a revoked key", { tamper: withKeys((keys, world) => [{ ...(keys[0] as TestRecord), data: flags(world.zone("example.com.").ksk, 0x0181) }]) }, "bogus", /No key of example\.com matches/],
   ["a key that may not sign", { tamper: withKeys((keys, world) => keys.map((each) => Buffer.compare(each.data, world.zone("example.com.").zsk.data) === 0 ? { ...each, data: flags(world.zone("example.com.").zsk, 0) } : each)) }, "bogus", /example\.com has no such key|it may not sign/],
@@ -238,7 +239,7 @@ const BROKEN: readonly (readonly [name: string, row: Row, verdict: string, text:
   ["an unsigned zone whose server fails", { question: "www.plain.com. AAAA", tamper: on("www.plain.com. AAAA", () => "SERVFAIL") }, "indeterminate", /SERVFAIL/],
   ["unsigned data in an unsigned zone, signed by another zone", { question: "www.plain.com. AAAA", tamper: resign("www.plain.com. AAAA", "other.com.", {}) }, "insecure", /plain\.com counts as not signed/],
   ["unsigned data in an unsigned zone with junk for a signature", { question: "www.plain.com. AAAA", tamper: resign("www.plain.com. AAAA", "other.com.", { signer: "plain.com." }) }, "insecure", /plain\.com counts as not signed/],
-  ["a proof of no DS record, signed by another key", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").signed(withoutSignatures(reply.authority).filter(({ type }) => type === NSEC), { key: new TestKey("foreign", 13, 256) }) })) }, "bogus", /com has no such key/],
+  ["a proof of no DS record, signed by another key", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").signed(withoutSignatures(reply.authority).filter(({ type }) => type === NSEC), { key: keyOf("foreign", 13, 256) }) })) }, "bogus", /com has no such key/],
   ["a proof of no DS record, of another name", { question: "www.plain.com. AAAA", tamper: on("plain.com. DS", (reply, world) => ({ ...reply, authority: world.zone("com.").denial("other.com.") })) }, "bogus", /plain\.com/],
   ["a proof of no DS record, from the zone itself", { tamper: on("example.com. DS", (_, world) => ({ rcode: "NOERROR", answers: [], authority: world.zone("example.com.").denial("example.com.") })) }, "bogus", /though com is signed and does not prove that example\.com is not/],
   ["a denied record that exists", { tamper: denies("NOERROR", ["www.example.com."]) }, "bogus", /contradicts the answer: the record that was denied exists/],
@@ -390,7 +391,7 @@ describe("limits", () => {
       const world = worldOf();
       const zone = world.zone("example.com.");
       // Its twins with less in one word and more in the next are before it in canonical order.
-      const keys = Array.from({ length: 100 }, (_, at) => new TestKey(`trap ${at}`, 13, 257));
+      const keys = Array.from({ length: 100 }, (_, at) => keyOf(`trap ${at}`, 13, 257));
       const isRoomy = ({ data }: TestKey) =>
         data.readUInt16BE(4) > 9 && data.readUInt16BE(6) < 65_526;
       const key = keys.find(isRoomy) as TestKey;

@@ -1,0 +1,15 @@
+/** Preloaded by a service that waits longer for Valkey than a busy machine takes to answer. */
+import { plugin } from "bun";
+
+const [USUAL, PATIENT] = ["GIVE_UP_MS = 50;", "GIVE_UP_MS = 5_000;"];
+
+plugin({
+  name: "patient",
+  setup(build) {
+    build.onLoad({ filter: /\/src\/valkey\/valkey\.ts$/ }, async ({ path }) => {
+      const source = await Bun.file(path).text();
+      if (!source.includes(USUAL)) throw new Error(`${path} has no ${USUAL}`);
+      return { contents: source.replace(USUAL, PATIENT), loader: "ts" };
+    });
+  },
+});
