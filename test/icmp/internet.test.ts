@@ -64,7 +64,8 @@ describeWith(tunMissing)("over a simulated internet", () => {
   }
 
   async function trace(request: Partial<TraceRequest> = {}, target = TARGET): Promise<TraceDone> {
-    const defaults = { maxHops: 64, timeoutMs: 2000 };
+    // Long enough that no hop is asked twice because a busy machine reads its answer late.
+    const defaults = { maxHops: 64, timeoutMs: 20_000 };
     const outcome = await engine.traceroute({ target: parseIpv6(target), ...defaults, ...request });
     if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
     return outcome;
@@ -101,7 +102,7 @@ describeWith(tunMissing)("over a simulated internet", () => {
 
   test("a blackhole ends a trace at the gap limit", async () => {
     await using _ = await internet({ routers: routers(3, 10), end: "blackhole" });
-    const outcome = await trace({ timeoutMs: 600 });
+    const outcome = await trace({ timeoutMs: 4000 });
     expect(outcome).toMatchObject({ reached: false, reason: "gap-limit", error: null });
     expect(addresses(outcome)).toEqual([...hopsTo(3), ...Array(8).fill(null)]);
   });
@@ -152,8 +153,8 @@ describeWith(tunMissing)("over a simulated internet", () => {
       });
       const found = new Set<string>();
       // A search misses a path by chance, one in twenty times at most.
-      for (let searches = 0; searches < 4 && found.size < 4; searches++) {
-        const request = { target: parseIpv6(TARGET), maxHops: 30, timeoutMs: 2000, paths: 16 };
+      for (let searches = 0; searches < 10 && found.size < 4; searches++) {
+        const request = { target: parseIpv6(TARGET), maxHops: 30, timeoutMs: 20_000, paths: 16 };
         const outcome = await engine.paths(request);
         if (outcome.kind !== "done") throw new Error(outcome.kind);
         for (const path of outcome.paths) found.add(`${path.addresses}`);
@@ -252,7 +253,7 @@ describeWith(tunMissing)("over a simulated internet", () => {
     const silent = Array.from({ length: 22 }, (_, index) => index + 3);
     const special = Object.fromEntries(silent.map((hop) => [hop, { silent: true }]));
     await using _ = await internet({ routers: routers(24, 5, special), end: { rttMs: 5 } });
-    const outcome = await trace({ maxHops: 30, timeoutMs: 800 });
+    const outcome = await trace({ maxHops: 30, timeoutMs: 5000 });
     expect(addresses(outcome)).toEqual([...hopsTo(24, silent), TARGET]);
     expect(outcome.reached).toBe(true);
   });
@@ -315,42 +316,39 @@ describeWith(tunMissing)("over a simulated internet", () => {
   ])("an attacker off the path %s", async (_name, mistake, believed) => {
     const net = await internet({ end: "blackhole" });
     await using _ = net;
-    const counted = await counting(async () => {
-      const { answered, forged } = engine.counters;
-      const caller = new AbortController();
-      const pending = engine.ping(
-        { target: parseIpv6(TARGET), count: 1, intervalMs: 20, timeoutMs: 30_000 },
-        { signal: caller.signal },
-      );
-      while (net.count() === 0) await Bun.sleep(1);
-      const [probe] = net.seen() as [Probe];
-      const host = addressBytes(net.source);
-      const header = { source: addressBytes("2001:db8:bad::1"), destination: host, hopLimit: 64 };
-      const quoted = { trafficClass: 0, nextHeader: NEXT_HEADER_ICMPV6, hopLimit: 1, source: host };
-      const destination = addressBytes(TARGET);
-      // The tag and half of the flow label are in the identifier; the sequences are tried one by one.
-      for (let sequence = 0; sequence < 2 ** 16; sequence++) {
-        const { identifier } = probe;
-        const data = new Uint8Array();
-        const payload = formatEcho({ type: ECHO_REQUEST, identifier, sequence, data });
-        const flowLabel = probe.flowLabel ^ mistake;
-        const quotation = formatPacket({ ...quoted, destination, flowLabel, payload });
-        const error = { type: TIME_EXCEEDED, code: 0, word: 0, quotation, extensions: data };
-        net.inject(formatIcmp(header, formatError(error)));
-        if (sequence % 500 === 0) await Bun.sleep(2);
-      }
-      while (engine.counters.answered + engine.counters.forged === answered + forged) {
-        await Bun.sleep(5);
-      }
-      if (!believed) caller.abort();
-      expect((await pending).kind).toBe(believed ? "done" : "aborted");
-    });
-    // Once in 256 times a run before it had the same identifier, and its probes are quarantined.
-    if (believed) expect(counted).toMatchObject({ withoutCookie: 1, answered: 1 });
-    else {
-      expect(counted.forged).toBeGreaterThan(0);
-      expect(counted).not.toHaveProperty("answered");
+    // Without earlier probes, which may have had the same identifier.
+    const own = openIcmp();
+    const { counters } = own;
+    const caller = new AbortController();
+    const pending = own.ping(
+      { target: parseIpv6(TARGET), count: 1, intervalMs: 20, timeoutMs: 100_000 },
+      { signal: caller.signal },
+    );
+    while (net.count() === 0) await Bun.sleep(1);
+    const [probe] = net.seen() as [Probe];
+    const host = addressBytes(net.source);
+    const header = { source: addressBytes("2001:db8:bad::1"), destination: host, hopLimit: 64 };
+    const quoted = { trafficClass: 0, nextHeader: NEXT_HEADER_ICMPV6, hopLimit: 1, source: host };
+    const destination = addressBytes(TARGET);
+    // The tag and half of the flow label are in the identifier; the sequences are tried one by one.
+    for (let sequence = 0; sequence < 2 ** 16; sequence++) {
+      const { identifier } = probe;
+      const data = new Uint8Array();
+      const payload = formatEcho({ type: ECHO_REQUEST, identifier, sequence, data });
+      const flowLabel = probe.flowLabel ^ mistake;
+      const quotation = formatPacket({ ...quoted, destination, flowLabel, payload });
+      const error = { type: TIME_EXCEEDED, code: 0, word: 0, quotation, extensions: data };
+      net.inject(formatIcmp(header, formatError(error)));
+      // The kernel keeps so many that have not been read.
+      const read = () => counters.unknown + counters.answered + counters.forged;
+      if (sequence % 500 === 499) while (read() <= sequence) await Bun.sleep(1);
     }
+    while (counters.answered + counters.forged === 0) await Bun.sleep(5);
+    if (!believed) caller.abort();
+    expect((await pending).kind).toBe(believed ? "done" : "aborted");
+    const counts = believed ? [1, 1, 0] : [0, 0, 1];
+    expect([counters.answered, counters.withoutCookie, counters.forged]).toEqual(counts);
+    own.close();
   });
 
   test("a hop has its MPLS labels", async () => {

@@ -11,7 +11,7 @@ testWith(tunMissing, programMissing("tayga"))(
     await using _ = await startTranslator();
     const engine = openIcmp();
     try {
-      const request = { target: parseIpv6(`${PREFIX}c000:250`), maxHops: 12, timeoutMs: 2000 };
+      const request = { target: parseIpv6(`${PREFIX}c000:250`), maxHops: 12, timeoutMs: 20_000 };
       const outcome = await engine.traceroute(request);
       if (outcome.kind !== "done") throw new Error(JSON.stringify(outcome));
       const shown = outcome.hops.map(({ ip }) => ip);

@@ -4,7 +4,7 @@ import { formatIpv6 } from "../../src/addr/format.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
-import { run } from "../lab/run.ts";
+import { labEnvironment, run } from "../lab/run.ts";
 import { openIcmp } from "./engines.ts";
 
 testWith(labMissing)(
@@ -30,13 +30,10 @@ testWith(labMissing)(
     try {
       const target = parseIpv6(text);
       const request = { target, intervalMs: 100, timeoutMs: 1000 };
-      let isRemoved = false;
-      const remove = async () => {
-        if (isRemoved) return;
-        isRemoved = true;
-        await run(["ip", "-6", "addr", "del", `${source}/64`, "dev", device]);
-      };
-      const onSample = ({ seq }: { seq: number }) => void (seq === 2 && remove());
+      const cmd = ["ip", "-6", "addr", "del", `${source}/64`, "dev", device];
+      // Nothing more is sent before it is removed.
+      const onSample = ({ seq }: { seq: number }) =>
+        void (seq === 2 && Bun.spawnSync({ cmd, env: labEnvironment }));
       const [pinged, measured] = await Promise.all([
         engine.ping({ ...request, count: 8 }, { onSample }),
         engine.mtr({ ...request, rounds: 8, maxHops: 5 }),

@@ -23,6 +23,9 @@ beforeAll(async () => {
   if (usersMissing !== null) return;
   writeFileSync("/proc/sys/net/ipv4/ping_group_range", "0 65535");
   chain = await startKernelChain({ routers: ROUTERS });
+  // A neighbour is given up after the timeout, and long before a ping has listened long enough.
+  const retransmitted = "echo 500 > /proc/sys/net/ipv6/neigh/downlink/retrans_time_ms";
+  await chain.exec(ROUTERS, ["sh", "-c", retransmitted]);
   raw = openIcmp();
   datagram = openIcmp({ openSocket: () => new DatagramSocket() });
 });

@@ -1,5 +1,6 @@
 /** The conclusions of ping, trace and mtr on ports behind real Linux routers and firewalls. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import type { TracePath } from "../../../src/tools/trace/result.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { type KernelChain, startKernelChain } from "../../lab/kernel-chain.ts";
 import { startKernelGraph } from "../../lab/kernel-graph.ts";
@@ -200,13 +201,17 @@ describeWith(labMissing)("equal paths for TCP", () => {
     const target = parseIpv6(network.target);
     const probedPort = { protocol: "tcp", port: 443 } as const;
     const request = { target, timeoutMs: 2000, maxHops: 30, probedPort };
-    const found = await engine.paths({ ...request, paths: 4 });
-    expect(found).toMatchObject({ kind: "done", reached: true, complete: true });
-    if (found.kind !== "done") return;
-    const middles = found.paths.map(({ addresses }) => addresses[1]);
-    expect(new Set(middles.map((address) => JSON.stringify(address))).size).toBe(2);
+    let paths: readonly TracePath[] = [];
+    // A search misses a path by chance, one in twenty times.
+    for (let searches = 0; searches < 10 && paths.length < 2; searches++) {
+      const found = await engine.paths({ ...request, paths: 4 });
+      expect(found).toMatchObject({ kind: "done", reached: true, complete: true });
+      if (found.kind === "done") ({ paths } = found);
+    }
+    const middles = paths.map(({ addresses }) => addresses[1]);
+    expect(new Set(middles).size).toBe(2);
     expect(middles).toHaveLength(2);
-    const [label] = found.paths.map(({ flowLabel }) => flowLabel);
+    const [label] = paths.map(({ flowLabel }) => flowLabel);
     const again = await engine.traceroute({ ...request, flowLabel: label });
     expect(again).toMatchObject({ kind: "done", flowLabel: label });
     if (again.kind === "done") expect(again.hops[1]?.ip).toEqual(middles[0] ?? null);
