@@ -18,6 +18,8 @@ const TARGET = "2001:db8:2::7";
 /** Enough for what comes, on a busy machine, and for what must not come any more. */
 const WAIT_MS = 20_000;
 const NOTHING_MORE_MS = 200;
+/** After its last request, ping waits as long as between two, or twice as long as for an answer. */
+const SLOWLY = ["-i", "0.3"];
 
 /** Routers 2001:db8:1::1 and on, each 2 ms farther than the one before. */
 function routers(count: number, special: Record<number, Partial<Router>> = {}): Router[] {
@@ -45,11 +47,11 @@ pingTest(
   "a delay is never shorter than described, and longer only where the machine is busy",
   async () => {
     await using _ = await startInternet({ destinations: [{ to: TARGET, end: { rttMs: 30 } }] });
-    const { received, rttsMs } = await ping(TARGET, 40);
-    expect(received).toBe(40);
+    const { received, rttsMs } = await ping(TARGET, 10, ...SLOWLY);
+    expect(received).toBe(10);
     const shortest = Math.min(...rttsMs);
     expect(shortest).toBeGreaterThanOrEqual(30);
-    expect(shortest).toBeLessThan(40);
+    expect(shortest).toBeLessThan(60);
   },
 );
 
@@ -62,15 +64,15 @@ pingTest("the answers that are to be lost are lost, and duplicates arrive", asyn
       },
     ],
   });
-  const { received, duplicates } = await ping(TARGET, 5);
+  const { received, duplicates } = await ping(TARGET, 5, ...SLOWLY);
   expect({ received, duplicates }).toEqual({ received: 3, duplicates: 2 });
 });
 
 pingTest("the log holds what the test host sent", async () => {
   const internet = await startInternet({ destinations: [{ to: "2001:db8:2::/64" }] });
-  await ping(TARGET, 3, "-s", "300", "-t", "9", "-i", "0.2");
-  expect(internet.count()).toBe(3);
+  await ping(TARGET, 3, "-s", "300", "-t", "9", ...SLOWLY);
   const probes = await internet.stop();
+  expect(internet.count()).toBe(3);
   expect(probes.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
   expect(probes[0]).toMatchObject({
     source: "2001:db8::1",
@@ -154,7 +156,7 @@ internetTest(
 
 internetTest("late answers come after those of later probes", async () => {
   await using _ = await startInternet({
-    destinations: [{ to: TARGET, end: { rules: [{ probes: [1], afterMs: 500 }] } }],
+    destinations: [{ to: TARGET, end: { rules: [{ probes: [1], afterMs: 3000 }] } }],
   });
   using socket = new RawSocket();
   for (const sequence of [1, 2]) socket.send({ destination: TARGET, message: request(sequence) });
@@ -182,7 +184,7 @@ internetTest("200 hosts at once: live, dead and lossy", async () => {
   const from = (network: string) => replies.filter((reply) => reply.from.includes(`:${network}::`));
   expect([from("a").length, from("d").length, from("f").length]).toEqual([4 * 66, 0, 2 * 67]);
   expect(from("f").every(({ message }) => [1, 3].includes(message[7] ?? 0))).toBe(true);
-  expect(internet.count()).toBe(800);
+  expect(await internet.stop()).toHaveLength(800);
 });
 
 internetTest(

@@ -2,10 +2,10 @@ import { run } from "./run.ts";
 
 /**
  * The address that the system's traceroute prints for each hop, in order; `*` where none answered
- * within a second. It waits that second for all: left alone it gives a hop up by how fast others were.
+ * within three seconds. It waits them for all: left alone it gives a hop up by how fast others were.
  */
 export async function trace(target: string): Promise<string[]> {
-  const output = await run(["traceroute", "-6", "-I", "-n", "-q", "1", "-w", "1,0,0", target]);
+  const output = await run(["traceroute", "-6", "-I", "-n", "-q", "1", "-w", "3,0,0", target]);
   const lines = output.trim().split("\n").slice(1);
   return lines.map((line) => line.trim().split(/\s+/)[1] ?? "");
 }
