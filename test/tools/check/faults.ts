@@ -344,7 +344,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     isFar: true,
     code: "slower",
     says: [/works over IPv6, but/, /slower over IPv6 than over IPv4$/],
-    evidence: /^ IPv4 connects \d{2,3} ms faster\.$/,
+    evidence: /^ IPv4 connects \d{3,4} ms faster\.$/,
   },
   bogus: {
     zone: "bogus.example",

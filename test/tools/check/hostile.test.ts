@@ -245,8 +245,12 @@ labTest.each([...CASES])("a server that %s is judged, and asked once", (name, po
   if (port === HTTP) expect(heads).toBe(1);
   expect(taken).toBeLessThan(MAX_TAKEN);
   const asked = resolver.questions.filter((question) => question.startsWith(`${nameOf(name)} `));
-  expect(asked.filter((question) => question.endsWith(" AAAA")).length).toBeLessThanOrEqual(4);
-  expect(asked.filter((question) => question.endsWith(" A")).length).toBeLessThanOrEqual(3);
+  const namesMs = steps.find((step) => step.name === "names")?.ms ?? 0;
+  // A question that has no answer after a second is sent again, twice at most.
+  const times = namesMs < 1000 ? 1 : 3;
+  const count = (type: string) => asked.filter((each) => each.endsWith(` ${type}`)).length;
+  expect(count("AAAA")).toBeLessThanOrEqual(times * 4);
+  expect(count("A")).toBeLessThanOrEqual(times * 3);
 });
 
 labTest("all of them together take less than 48 MB, where one alone sends a gigabyte", () => {

@@ -37,7 +37,7 @@ interface Row {
 }
 
 const ROWS: Readonly<Record<string, Row>> = {
-  works: { ips: [FIRST, IPV4], code: "works", says: [/works over IPv6; IPv4 connects as fast\.$/] },
+  works: { ips: [FIRST, IPV4], code: "works", says: [/works over IPv6; IPv4 connects .+\.$/] },
   "works-without-echo-requests": {
     ips: [NO_ECHO],
     code: "works",

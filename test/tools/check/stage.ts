@@ -18,7 +18,7 @@ const ROUTERS = 3;
 const SERVER = ROUTERS + 1;
 
 /** How much longer the way to a far site is, in milliseconds: more than a busy machine makes every connection wait. */
-const FAR_MS = 300;
+const FAR_MS = 500;
 
 /** A site of the server, with one name. */
 export interface Site {
