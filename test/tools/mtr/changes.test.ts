@@ -128,17 +128,25 @@ test.each<[name: string, link: number, Truth]>([
   expect(found.wrong).toBeLessThanOrEqual(0.03);
 });
 
-test("loss by chance is hardly ever called an outage, and an outage is", () => {
-  const called = (truth: Truth) => {
-    const all = [...reports(truth)];
-    return all.filter(({ inARow }) => inARow > 0).length / all.length;
-  };
-  for (const share of [0.02, 0.1, 0.3, 0.5, 0.9]) {
+/** How often a loss is called an outage. */
+function called(truth: Truth) {
+  const all = [...reports(truth)];
+  return all.filter(({ inARow }) => inARow > 0).length / all.length;
+}
+
+const SHARES = [0.02, 0.1, 0.3, 0.5, 0.9].flatMap((share) =>
+  [10, 30, 100].map((rounds) => [share, rounds] as const),
+);
+
+test.each(SHARES)(
+  "loss of %p by chance in %i rounds is hardly ever called an outage",
+  (share, rounds) => {
     const at = () => ({ length: 8, loss: only(4, share) });
-    for (const rounds of [10, 30, 100]) {
-      expect(called({ rounds, at })).toBeLessThanOrEqual(0.025);
-    }
-  }
+    expect(called({ rounds, at })).toBeLessThanOrEqual(0.025);
+  },
+);
+
+test("an outage is called one", () => {
   expect(called({ rounds: 30, at: outage(4, 15, 30) })).toBe(1);
   expect(called({ rounds: 100, at: outage(4, 50, 56) })).toBe(1);
 });
