@@ -1,10 +1,11 @@
 /** The engines of all tools over one prober, by default one with a real socket. */
+import { formatIpv6 } from "../../src/addr/format.ts";
 import { Prober, type ProberOptions } from "../../src/icmp/prober/prober.ts";
 import { RawSocket } from "../../src/icmp/socket/raw-socket.ts";
 import { mtr } from "../../src/tools/mtr/engine.ts";
 import { measureMtu } from "../../src/tools/mtu/engine.ts";
 import { ping } from "../../src/tools/ping/engine.ts";
-import { traceroute } from "../../src/tools/trace/engine.ts";
+import { type Traced, traceroute } from "../../src/tools/trace/engine.ts";
 import { tracePaths } from "../../src/tools/trace/path-search.ts";
 
 export type IcmpEngine = ReturnType<typeof openIcmp>;
@@ -27,3 +28,7 @@ export function openIcmp(options: Partial<ProberOptions> = {}) {
     close: () => prober.close(),
   };
 }
+
+/** The addresses of a trace; at hops that it has given up, those that other traces saw, as where it had no turn for long. */
+export const addressesToAll = ({ hops }: Traced) =>
+  hops.map(({ ip, others }) => ip ?? (others ? formatIpv6(others.from) : null));

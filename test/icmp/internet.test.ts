@@ -25,7 +25,8 @@ import {
 } from "../lab/packet.ts";
 import type { Probe } from "../lab/probe-log.ts";
 import { run } from "../lab/run.ts";
-import { type IcmpEngine, openIcmp } from "./engines.ts";
+import { watchStalls } from "../lab/stall.ts";
+import { addressesToAll, type IcmpEngine, openIcmp } from "./engines.ts";
 
 const TARGET = "2001:db8:2::7";
 
@@ -372,9 +373,12 @@ describeWith(tunMissing)("over a simulated internet", () => {
       { length: 20 },
       (_, index) => `2001:db8:2::${(index + 16).toString(16)}`,
     );
+    using stalls = watchStalls();
     const outcomes = await Promise.all(targets.map((target) => trace({}, target)));
+    const isStalled = stalls.longestMs() > 1000;
     for (const [index, outcome] of outcomes.entries()) {
-      expect(addresses(outcome)).toEqual([...hopsTo(8), targets[index] as string]);
+      const seen = isStalled ? addressesToAll(outcome) : addresses(outcome);
+      expect(seen).toEqual([...hopsTo(8), targets[index] as string]);
     }
   });
 

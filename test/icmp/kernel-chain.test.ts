@@ -10,7 +10,8 @@ import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
 import { awaitAddress, labEnvironment, run } from "../lab/run.ts";
-import { type IcmpEngine, openIcmp } from "./engines.ts";
+import { watchStalls } from "../lab/stall.ts";
+import { addressesToAll, type IcmpEngine, openIcmp } from "./engines.ts";
 import { withTag } from "./tag.ts";
 
 const PING = { count: 3, intervalMs: 10, timeoutMs: 2000 };
@@ -90,12 +91,12 @@ describeWith(labMissing)("through twelve kernel routers", () => {
     const commands = targets.map((target) => `addr add ${target}/64 dev uplink nodad`).join("\n");
     const script = ["ip -batch -", ...targets.map(awaitAddress)].join(" && ");
     await chain.exec(TARGET_NODE, ["sh", "-c", script], commands);
+    using stalls = watchStalls();
     const outcomes = await Promise.all(targets.map((target) => trace(target)));
+    const isStalled = stalls.longestMs() > 1000;
     for (const [index, outcome] of outcomes.entries()) {
-      expect(addresses(outcome)).toEqual([
-        ...chain.hops.slice(0, ROUTERS),
-        targets[index] as string,
-      ]);
+      const seen = isStalled ? addressesToAll(outcome) : addresses(outcome);
+      expect(seen).toEqual([...chain.hops.slice(0, ROUTERS), targets[index] as string]);
     }
   });
 
@@ -280,7 +281,11 @@ describeWith(labMissing)("through twelve kernel routers", () => {
       await chain.exec(TARGET_NODE, ["nft", "-f", "-"], limit);
       try {
         for (let round = 0; round < 5; round++) {
-          expect(addresses(await trace(chain.target))).toEqual([...chain.hops]);
+          using stalls = watchStalls();
+          const shown = addresses(await trace(chain.target));
+          // A trace that has no turn for long gives the target's own distance up.
+          const isStalled = stalls.longestMs() > 1000;
+          expect(isStalled ? shown.filter(Boolean) : shown).toEqual([...chain.hops]);
         }
       } finally {
         await chain.exec(TARGET_NODE, ["nft", "delete table ip6 lab"]);
