@@ -242,6 +242,11 @@ export class Prober {
     this.#read();
   }
 
+  /** Reads what has arrived, for those who decide at a time: a timer can come before the kernel's signal. */
+  catchUp(): void {
+    this.#read();
+  }
+
   /** Aborts all probes and closes the socket. */
   close(): void {
     this.#closing.abort();

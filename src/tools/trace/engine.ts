@@ -143,6 +143,7 @@ async function trace(
     });
   };
   for (;;) {
+    prober.catchUp();
     const nowMs = clock.nowMs();
     const step = signal.aborted ? null : schedule.next(nowMs);
     if (step === null) break;

@@ -721,3 +721,14 @@ test("a trace that is aborted leaves nothing behind", async () => {
   await clock.advance(1);
   expect(clock.pending).toBe(0);
 });
+
+test("a trace whose signals are lost asks no hop again whose answer has come", async () => {
+  const stations = chain(12, 100);
+  const lab = start(path(stations));
+  lab.socket.losesSignal = () => true;
+  const request = { ...lastOf(stations), maxHops: 30, timeoutMs: 2000 };
+  const outcome = await lab.clock.run(lab.engine.traceroute(request));
+  expect(outcome.kind === "done" && addresses(outcome)).toEqual(expected(12));
+  const asked = lab.socket.sent.map(({ hopLimit }) => hopLimit);
+  expect(asked.length).toBe(new Set(asked).size);
+});
