@@ -45,17 +45,15 @@ function createBound(most: number, periodMs: number) {
   const leftMs = new Map<string, number[]>();
   /** Milliseconds until one more may leave; not above 0 if that is now. */
   const waitMs = (key: string, nowMs: number) => {
-    const times = leftMs.get(key) ?? [];
+    const times = leftMs.get(key);
+    if (times === undefined) return 0;
     while ((times[0] ?? Infinity) <= nowMs - periodMs) times.shift();
     return (times.at(-most) ?? -Infinity) + periodMs - nowMs;
   };
   return {
     waitMs,
-    /** Counts one; if it has not waited, the next one waits for longer. */
-    count(key: string, nowMs: number): void {
-      const atMs = nowMs + Math.max(0, waitMs(key, nowMs));
-      leftMs.getOrInsertComputed(key, () => []).push(atMs);
-    },
+    /** Counts one that leaves at a time. */
+    count: (key: string, atMs: number) => leftMs.getOrInsertComputed(key, () => []).push(atMs),
     sweep: (nowMs: number) => forget(leftMs, (times) => (times.at(-1) ?? 0) <= nowMs - periodMs),
   };
 }
@@ -79,7 +77,7 @@ export class Bounds {
   /** The bounds that a departure can meet, in the order in which it waits for them, each with its key. */
   of(departure: Departure) {
     const syn = this.#synKey(departure);
-    const bounds = [{ bound: this.#networks, key: networkOf(departure.target) }];
+    const bounds = [{ bound: this.#networks, key: networkKeys.getOrInsertComputed(departure.target, networkOf) }];
     if (this.#isUnknownNeighbour(departure))
       bounds.unshift({ bound: this.#neighbours, key: "neighbours" });
     if (syn !== undefined) bounds.unshift({ bound: this.#syns, key: syn });
@@ -95,10 +93,11 @@ export class Bounds {
     return true;
   }
 
-  /** Counts a SYN that leaves whatever the bounds say. */
+  /** Counts a SYN that leaves whatever the bounds say; the next one waits for longer. */
   note(departure: Departure, nowMs: number): void {
     const syn = this.#synKey(departure);
-    if (syn !== undefined) this.#syns.count(syn, nowMs);
+    if (syn === undefined) return;
+    this.#syns.count(syn, nowMs + Math.max(0, this.#syns.waitMs(syn, nowMs)));
   }
 
   /** Notes that a target has answered, so that no probe waits for it. */
@@ -145,7 +144,12 @@ export function portKey({ target, probedPort }: Departure): string | undefined {
   return probedPort?.protocol === "tcp" ? `${addressKey(target)} ${probedPort.port}` : undefined;
 }
 
-function addressKey(address: IpAddress): string {
-  const network = networkOf(address);
-  return address.version === 4 ? network : `${network}:${address.word2}:${address.word3}`;
-}
+/** The keys of targets, since a run has one target for all that it sends. */
+const networkKeys = new WeakMap<IpAddress, string>();
+const addressKeys = new WeakMap<IpAddress, string>();
+
+const addressKey = (target: IpAddress) =>
+  addressKeys.getOrInsertComputed(target, (address) => {
+    const network = networkOf(address);
+    return address.version === 4 ? network : `${network}:${address.word2}:${address.word3}`;
+  });
