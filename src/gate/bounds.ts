@@ -77,7 +77,9 @@ export class Bounds {
   /** The bounds that a departure can meet, in the order in which it waits for them, each with its key. */
   of(departure: Departure) {
     const syn = this.#synKey(departure);
-    const bounds = [{ bound: this.#networks, key: networkKeys.getOrInsertComputed(departure.target, networkOf) }];
+    const bounds = [
+      { bound: this.#networks, key: networkKeys.getOrInsertComputed(departure.target, networkOf) },
+    ];
     if (this.#isUnknownNeighbour(departure))
       bounds.unshift({ bound: this.#neighbours, key: "neighbours" });
     if (syn !== undefined) bounds.unshift({ bound: this.#syns, key: syn });

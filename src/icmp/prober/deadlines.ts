@@ -11,10 +11,9 @@ export interface Waiting {
 
 /** All with one signal that wait equally long, the first to end in front. */
 interface Line<T = unknown> {
-  readonly waitMs: number;
   readonly members: Set<T>;
-  /** Cancels the timer of the first, if there is one. */
-  cancel: (() => void) | undefined;
+  /** Cancels its timer, which was set for one that may have ended since. */
+  cancel: () => void;
 }
 
 /**
@@ -30,43 +29,54 @@ export function createDeadlines<T extends Waiting>(
   onDue: (front: Iterable<T>) => number | undefined,
   onAbort: (member: T) => void,
 ) {
-  /** The lines of each signal by `waitMs`, and its listener. */
+  /** The lines of each signal by `waitMs`, and its listener. Those of a run with one probe at a time outlast each. */
   const bySignal = new Map<AbortSignal, { lines: Map<number, Line<T>>; end: () => void }>();
   const listenTo = (signal: AbortSignal) => {
     const lines = new Map<number, Line<T>>();
     const end = () => {
-      for (const { members } of lines.values()) for (const each of members) onAbort(each);
+      forget(signal);
+      for (const line of lines.values()) {
+        line.cancel();
+        for (const each of line.members) onAbort(each);
+      }
     };
     signal.addEventListener("abort", end);
     return { lines, end };
   };
-  const newLine = (waitMs: number): Line<T> => ({ waitMs, members: new Set(), cancel: undefined });
-  const startTimer = (line: Line<T>, atMs: number) =>
-    clock.after(atMs - clock.nowMs(), () => {
-      line.cancel = undefined;
+  const forget = (signal: AbortSignal) => {
+    const run = bySignal.get(signal);
+    if (run) signal.removeEventListener("abort", run.end);
+    bySignal.delete(signal);
+  };
+  const startTimer = (signal: AbortSignal, waitMs: number, line: Line<T>, atMs: number) => {
+    line.cancel = clock.after(atMs - clock.nowMs(), () => {
       const nextMs = onDue(line.members);
-      if (nextMs !== undefined) line.cancel ??= startTimer(line, nextMs);
+      if (nextMs !== undefined) {
+        startTimer(signal, waitMs, line, nextMs);
+        return;
+      }
+      const lines = bySignal.get(signal)?.lines;
+      lines?.delete(waitMs);
+      if (lines?.size === 0) forget(signal);
     });
+  };
   return {
     /** Adds one that ends at its time, about `waitMs` from now. */
     add(member: T, waitMs: number): void {
-      const { lines } = bySignal.getOrInsertComputed(member.request.signal, listenTo);
-      const line = lines.getOrInsertComputed(waitMs, newLine);
+      const { signal } = member.request;
+      const { lines } = bySignal.getOrInsertComputed(signal, listenTo);
+      const known = lines.get(waitMs);
+      const line = known ?? { members: new Set(), cancel: () => {} };
+      if (known === undefined) {
+        lines.set(waitMs, line);
+        startTimer(signal, waitMs, line, member.expiryMs);
+      }
       member.line = line as Line;
       line.members.add(member);
-      line.cancel ??= startTimer(line, member.expiryMs);
     },
     remove(member: T): void {
-      const { line, request } = member;
+      member.line?.members.delete(member);
       member.line = undefined;
-      line?.members.delete(member);
-      if (line === undefined || line.members.size > 0) return;
-      line.cancel?.();
-      const run = bySignal.get(request.signal);
-      run?.lines.delete(line.waitMs);
-      if (run?.lines.size !== 0) return;
-      request.signal.removeEventListener("abort", run.end);
-      bySignal.delete(request.signal);
     },
   };
 }
