@@ -8,7 +8,7 @@ import { readTexts } from "../api/parameters.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
 import { servedEndpoint } from "../server/endpoints.ts";
 import { reportText } from "../tools/report-text.ts";
-import { reporterOf, type ToolName } from "../tools/reports.ts";
+import { reporterOf, type ToolName, waitText } from "../tools/reports.ts";
 import type { Endpoint } from "../tools/services.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
 import { takeSlot } from "../tools/turn.ts";
@@ -168,7 +168,7 @@ function counter({ name, endpoint }: Tool, parameters: Readonly<Record<string, s
   const own = endpoint.events?.() ?? {};
   let last = 0;
   return (event: string, data: object) => {
-    if (event === "waiting") return undefined;
+    if (waitText(event, data) !== undefined) return undefined;
     const progress = of?.(data) ?? last + 1;
     // Answers may come in another order than their requests.
     if (progress <= last || !(event in own)) return undefined;

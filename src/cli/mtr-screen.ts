@@ -3,6 +3,7 @@ import { mergeRound, mtrDraft, mtrReport, outcomesIn } from "../tools/mtr/report
 import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
 import { endLines, type Line, tableLines } from "../tools/report-text.ts";
+import { waitText } from "../tools/reports.ts";
 import type { Question } from "../tools/services.ts";
 import { plural } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
@@ -182,7 +183,7 @@ export async function runMtrScreen(
       [gone, enough] = [new AbortController(), new AbortController()];
       const { signal } = gone;
       const onEvent = (event: string, data: object) => {
-        if (signal.aborted || event === "waiting") return;
+        if (signal.aborted || waitText(event, data) !== undefined) return;
         const latest = mergeRound(live.latest, data as MtrRound);
         live = { ...live, latest, history: withRound(live.history, live.latest, latest) };
         draw();

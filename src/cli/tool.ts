@@ -3,7 +3,7 @@ import type { ApiError } from "../api/errors.ts";
 import type { MtrResult } from "../tools/mtr/result.ts";
 import type { Fact } from "../tools/report.ts";
 import { endLines, type Line, reportLines, tableLines, tablesLines } from "../tools/report-text.ts";
-import { reporterOf, type ToolName, WAITS } from "../tools/reports.ts";
+import { reporterOf, type ToolName, waitText } from "../tools/reports.ts";
 import type { Question } from "../tools/services.ts";
 import { type Outcome, type Summary, summaryTable } from "../tools/summary.ts";
 import type { Tool } from "../tools/table.ts";
@@ -75,7 +75,8 @@ export async function runTool(
     if (event === "summary") several = { locations: [], ...several, details: data as Summary };
     if (event === "location") several?.locations.push(data as Answer);
     if (several) return;
-    if (event === "waiting") return screen.complain(WAITS[(data as { for: string }).for] ?? "");
+    const wait = waitText(event, data);
+    if (wait !== undefined) return screen.complain(wait);
     // Rounds of a day would fill the memory.
     const { merge } = reporterOf(name);
     if (merge) events.splice(0, 1, merge(events[0], data));

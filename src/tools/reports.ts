@@ -22,11 +22,16 @@ const REPORTS = {
 
 export type ToolName = keyof typeof REPORTS;
 
-/** The sentence for an event `waiting`, by what a run waits for. */
-export const WAITS: Readonly<Record<string, string>> = {
+/** The sentences for the event `waiting`, by what a run waits for. */
+const WAITS: Readonly<Record<string, string>> = {
   slot: "Waiting for a probe slot.",
   target: "Waiting for what others send to the same port or network.",
 };
+
+/** The sentence for an event that says what a run waits for; undefined for one that is a part of its result. */
+export function waitText(event: string, data: object): string | undefined {
+  return event === "waiting" ? (WAITS[(data as { for: string }).for] ?? "") : undefined;
+}
 
 /** The reporter of a tool, whose documents and parts are those of its endpoint. */
 export function reporterOf(tool: ToolName): Reporter<object, object> {

@@ -1,5 +1,5 @@
 import { useState } from "hono/jsx/dom";
-import { type ToolName, WAITS } from "../../tools/reports.ts";
+import { type ToolName, waitText } from "../../tools/reports.ts";
 import { pause, systemClock } from "../../util/clock.ts";
 import { call, type Limit } from "./api.ts";
 import { type Bookmark, bookmarkFor, hashOf, parseBookmark, pathOf } from "./bookmark.ts";
@@ -101,7 +101,8 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
   let round = 0;
   const onPart = (data: object, event: string) => {
     if (signal.aborted) return;
-    if (event === "waiting") return note({ waits: WAITS[(data as { for: string }).for] ?? "" });
+    const waits = waitText(event, data);
+    if (waits !== undefined) return note({ waits });
     // A run that repeats asks for one part at a time.
     note({ parts: [...own.parts, repeats ? { ...data, seq: round } : data] });
   };
