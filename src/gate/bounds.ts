@@ -77,9 +77,7 @@ export class Bounds {
   /** The bounds that a departure can meet, in the order in which it waits for them, each with its key. */
   of(departure: Departure) {
     const syn = this.#synKey(departure);
-    const bounds = [
-      { bound: this.#networks, key: networkKeys.getOrInsertComputed(departure.target, networkOf) },
-    ];
+    const bounds = [{ bound: this.#networks, key: networkKey(departure.target) }];
     if (this.#isUnknownNeighbour(departure))
       bounds.unshift({ bound: this.#neighbours, key: "neighbours" });
     if (syn !== undefined) bounds.unshift({ bound: this.#syns, key: syn });
@@ -150,8 +148,10 @@ export function portKey({ target, probedPort }: Departure): string | undefined {
 const networkKeys = new WeakMap<IpAddress, string>();
 const addressKeys = new WeakMap<IpAddress, string>();
 
+const networkKey = (target: IpAddress) => networkKeys.getOrInsertComputed(target, networkOf);
+
 const addressKey = (target: IpAddress) =>
   addressKeys.getOrInsertComputed(target, (address) => {
-    const network = networkOf(address);
+    const network = networkKey(address);
     return address.version === 4 ? network : `${network}:${address.word2}:${address.word3}`;
   });

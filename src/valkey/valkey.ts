@@ -88,13 +88,13 @@ export function createValkey(
     }
   };
   /** The result of a script for a request; null if Valkey is down or does not answer in time. */
-  const ask: RunScript<null> = async (wanted, keys, args, limitMs = GIVE_UP_MS) => {
+  const ask: RunScript<null> = async (wanted, keys, args) => {
     const used = connection;
     if (problem !== null || used === null || used.isLate()) return null;
     const startMs = clock.nowMs();
     let outcome: CallOutcome = "answered";
     try {
-      return await used.run(wanted, keys, args, limitMs);
+      return await used.run(wanted, keys, args, GIVE_UP_MS);
     } catch (error) {
       // A beat finds whether that was a pause.
       const isSilent = error instanceof ValkeyError && error.failure === "silent";

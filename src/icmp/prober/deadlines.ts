@@ -17,8 +17,8 @@ interface Line<T = unknown> {
 }
 
 /**
- * Ends probes in time, or with the signal of their run. There are tens of thousands of them: a timer and a listener
- * for each line take less memory than for each probe.
+ * Ends probes in time, or with the signal of their run. There are tens of thousands of them: a timer for each
+ * line and a listener for each run take less memory than for each probe.
  *
  * @param onDue gets those of a line, the first to end in front, and ends each whose time is over; returns when the
  *   next one is due, undefined if none is left
