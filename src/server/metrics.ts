@@ -174,10 +174,11 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
         ([outcome, count]) => [{ file, outcome }, count] as const,
       ),
     );
-  const isUsable = () => Number(keyring?.isUsable());
   const ofKeys = (keys: Keyring) => [
     gauge("sixscope_keys", "API keys that are valid now.", () => keys.activeCount()),
-    gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", isUsable),
+    gauge("sixscope_keys_file_usable", "1 if the keys file could be used.", () =>
+      Number(keys.isUsable()),
+    ),
   ];
   const expirySeconds = () => (renewal?.current().expiresMs ?? 0) / 1000;
   const whenExpired = "Unix time at which the certificate expires.";

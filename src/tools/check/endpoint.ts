@@ -2,13 +2,13 @@ import type { Call } from "../../api/endpoint.ts";
 import { clientGone } from "../../api/errors.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
-import type { Gate } from "../../gate/gate.ts";
+import type { Caller, Gate } from "../../gate/gate.ts";
 import { abortedBy } from "../../util/abort.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
-import { endpoint } from "../services.ts";
+import { endpoint, type Services } from "../services.ts";
 import { createSharing } from "../sharing.ts";
-import { parseTarget } from "../target.ts";
+import { parseTarget, type Target } from "../target.ts";
 import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
 import { LONGEST_MS, takeSteps } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
@@ -92,7 +92,13 @@ export const check = endpoint({
   },
 });
 
-async function measure(...[target, port, call, services, caller]: Parameters<typeof takeSteps>) {
+async function measure(
+  target: Target,
+  port: number,
+  call: Call,
+  services: Services,
+  caller: Caller,
+) {
   const stamp = newStamp();
   const limit = abortedBy(call.signal, LONGEST_MS);
   const taking = takeSteps(target, port, { ...call, signal: limit.signal }, services, caller);

@@ -82,7 +82,7 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
       // A reply may have come too late.
       if (isSilent && !(seq - 1 in all)) note({ seq, reason: answer.kind });
       if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
-      // It has not left, so the next one waits for it.
+      // If it has not left, the next one waits for it.
       if (answer.kind === "refused" || answer.kind === "aborted") leave();
     });
   };
