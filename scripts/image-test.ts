@@ -49,7 +49,7 @@ try {
 }
 
 async function test(machine: Machine): Promise<void> {
-  const { sh, show, get, capabilities } = administrator(machine);
+  const { sh, show, get, capabilities, linkGateway } = administrator(machine);
   const pidOf = async () => (await sh("pidof sixscope || true")).trim();
   const canPing = async () => (await get("/ping/::1?count=1", key)).status === 200;
   let key = "";
@@ -94,6 +94,13 @@ async function test(machine: Machine): Promise<void> {
     });
     assert.match(await sh("grep ' / ' /proc/$(pidof sixscope)/mounts"), / ro[, ]/);
     assert.equal(await machine.succeeds(["podman", "exec", "sixscope", "sh"]), false);
+  });
+
+  await step("it looks at the machine, and sees all of it", async () => {
+    await linkGateway();
+    const found = await get("/here", key);
+    assertHas(found, "answered by fe80::1");
+    assertHas(found, "drops none of the ICMPv6");
   });
 
   await step("a reload signals it, and it goes on", async () => {

@@ -3,12 +3,15 @@
  * scripts/lab-compare.ts [PART OF A CASE'S NAME]`. It runs in its own network namespace, as the tests do.
  */
 import "../test/lab/enter.ts";
+import { RESOLVER } from "../test/here/description.ts";
+import { type Network, startNetwork } from "../test/here/network.ts";
+import { TRIALS } from "../test/here/networks.ts";
 import { startInternet } from "../test/lab/internet.ts";
 import type { Path, Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";
 import { nftRule } from "../test/lab/nft.ts";
 import { findProgram, LAB_VARIABLE, run } from "../test/lab/run.ts";
-import { startService } from "../test/lab/service.ts";
+import { FROM_SOURCE, startService } from "../test/lab/service.ts";
 import { PREFIX, startTranslator } from "../test/lab/translator.ts";
 import { skip } from "./skip.ts";
 
@@ -75,6 +78,16 @@ interface Answer {
       readonly doubt: string;
     }[];
   };
+}
+
+/** What is printed of a look at a machine. */
+interface HereAnswer {
+  readonly steps: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly ms: number;
+  }[];
+  readonly details: { readonly verdict: { readonly code: string; readonly text: string } };
 }
 
 /** An exact size, or both bounds. */
@@ -217,10 +230,14 @@ async function compare(
     const undo = change();
     const right = await timed(TOOLS[tool].program.join(" "), () => theirs(tool, target));
     await undo();
-    console.log();
-    for (let at = 0; at < Math.max(left.length, right.length); at++) {
-      console.log(`${(left[at] ?? "").padEnd(LEFT_COLUMNS - 2)}  ${right[at] ?? ""}`.trimEnd());
-    }
+    printBeside(left, right);
+  }
+}
+
+function printBeside(left: readonly string[], right: readonly string[]): void {
+  console.log();
+  for (let at = 0; at < Math.max(left.length, right.length); at++) {
+    console.log(`${(left[at] ?? "").padEnd(LEFT_COLUMNS - 2)}  ${right[at] ?? ""}`.trimEnd());
   }
 }
 
@@ -393,4 +410,56 @@ if (half.includes(wanted)) {
   const destinations = [{ to: "2001:db8:2::/48", equalPaths, balanceBy: "packet" as const }];
   await using _ = await startInternet({ destinations });
   await compare("2001:db8:2::7", ["mtr"]);
+}
+
+/** Networks around one machine: what it says of itself, and what three programs print there. */
+const HERE = [
+  "SLAAC",
+  "forwarding ignores advertisements after one",
+  "an address by SLAAC that another machine has",
+  "a default route of type unreachable",
+  "a router that went down after its advertisement",
+  "one of two routers is dead",
+  "two routers with different prefixes",
+  "a firewall drops type 134 at input",
+  "a narrow link beyond the gateway, which does not say so",
+  "a router that advertises no more",
+];
+const AT_MACHINE = [
+  ["rdisc6", "-1", "-w", "3600", "eth0"],
+  ["ip", "-6", "route"],
+  ["ping", "-6", "-n", "-c", "3", "-i", "0.5", "-w", "4", RESOLVER],
+];
+
+/** The output of a command at the client of a network, without empty lines, whatever its exit status. */
+async function atClient({ inside }: Network, command: readonly string[]): Promise<string[]> {
+  const script = '"$@" 2>&1 || true';
+  const text = await run(inside("client", ["sh", "-c", script, "sh", ...command]));
+  return text.split("\n").filter((line) => line.trim() !== "");
+}
+
+/** Words in lines that fit into the left column. */
+const folded = (text: string) =>
+  text.match(new RegExp(`.{1,${LEFT_COLUMNS - 4}}(?: |$)`, "g"))?.map((line) => line.trim()) ?? [];
+
+for (const { name, network: description } of TRIALS) {
+  const title = `here: ${name}`;
+  if (!HERE.includes(name) || !title.includes(wanted)) continue;
+  if (["radvd", "rdisc6"].some((program) => findProgram(program) === null)) continue;
+  console.log(`\n== ${title} ==`);
+  await using network = await startNetwork(description);
+  const left = await timed("sixscope here", async () => {
+    const answer = JSON.parse((await atClient(network, [...FROM_SOURCE, "here", "--json"])).join());
+    const { steps, details } = answer as HereAnswer;
+    return [
+      ...steps.map(({ name, status, ms }) => `${name}  ${status}  ${ms} ms`),
+      details.verdict.code,
+      ...folded(details.verdict.text),
+    ];
+  });
+  const right: string[] = [];
+  for (const command of AT_MACHINE) {
+    right.push(...(await timed(command.join(" "), () => atClient(network, command))));
+  }
+  printBeside(left, right);
 }

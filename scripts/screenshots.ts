@@ -49,6 +49,8 @@ const SCENES: Readonly<Record<string, string>> = {
   "mtu-blackhole": "#/mtu/blackhole.example.test",
   "mtu-clear": "#/mtu/www.example.test",
   check: "#/check/www.example.test",
+  here: "#/here",
+  "here-from": "#/here?from=all",
   "trace-from": "#/trace/www.example.test?from=ams,fra",
   docs: "docs",
   "key-wrong": "#/trace/www.example.test",

@@ -18,7 +18,15 @@ const ROOT = join(import.meta.dir, "..");
 const FILES_AT_ONCE = 8;
 
 /** Folders whose files take longest, which begin first so that none of them is left alone at the end. */
-const SLOW = ["test/page/", "test/tools/", "test/e2e/", "test/scale/", "test/icmp/", "test/cli/"];
+const SLOW = [
+  "test/here/",
+  "test/page/",
+  "test/tools/",
+  "test/e2e/",
+  "test/scale/",
+  "test/icmp/",
+  "test/cli/",
+];
 
 /** Tests of the service as a whole, and hundreds of searches for paths. */
 const NOT_QUICK = /^test\/(e2e|page|scale)\/|\/(false-links|path-search)\.test\.ts$/;

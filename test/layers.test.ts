@@ -17,6 +17,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/locations/"],
   ["src/valkey/"],
   ["src/tools/"],
+  ["src/here/"],
   ["src/api/"],
   ["src/keys/", "src/limits/", "src/networks/"],
   ["src/config/"],
@@ -35,6 +36,7 @@ const ONLY = new Map<string, readonly string[]>([
   ["src/dns/", ["src/gate/", "src/addr/", "src/util/"]],
   ["src/icmp/", ["src/gate/", "src/addr/", "src/platform/", "src/util/"]],
   ["src/api/", ["src/addr/", "src/util/"]],
+  ["src/here/", ["src/icmp/", "src/addr/", "src/platform/", "src/util/"]],
 ]);
 
 /** How many other rooms a room may import, but for those that put the whole together. */
@@ -141,7 +143,7 @@ test("bun:ffi is imported by src/platform/libc.ts alone", async () => {
 
 /** What opens a socket that something leaves by. */
 const OPENING =
-  /import \{[^}]*\bconnect\b[^}]*\} from "node:(net|tls)"|Bun\.(connect|udpSocket)\(|await fetch\(|openSocket\(SOCK|nats\.connect\(|RedisClient\(/;
+  /import \{[^}]*\bconnect\b[^}]*\} from "node:(net|tls)"|Bun\.(connect|udpSocket)\(|await fetch\(|openSocket\(SOCK|nats\.connect\(|RedisClient\(|(libc\(\)|system)\.socket\(/;
 
 /** The only files that do, and where to. To targets, nothing leaves but through the gate. */
 const OPENERS = new Map([
@@ -152,11 +154,17 @@ const OPENERS = new Map([
   ["src/dns/transport/tls.ts", "resolvers"],
   ["src/dns/transport/udp.ts", "resolvers"],
   ["src/gate/connection.ts", "targets"],
+  ["src/here/listener.ts", "the own links"],
+  ["src/here/machine.ts", "the routing table"],
+  ["src/here/rtnetlink.ts", "the kernel"],
   ["src/icmp/socket/datagram-socket.ts", "targets"],
   ["src/icmp/socket/port-sockets.ts", "targets"],
   ["src/icmp/socket/raw-socket.ts", "targets"],
   ["src/icmp/socket/socket.ts", "the routing table"],
   ["src/locations/link.ts", "NATS"],
+  ["src/platform/capabilities.ts", "nowhere: sockets for the files above"],
+  ["src/platform/systemd.ts", "systemd"],
+  ["src/server/listener.ts", "nowhere: it listens"],
   ["src/page/browser/measure.ts", "this service, from a browser"],
   ["src/page/browser/api.ts", "this service, from a browser"],
   ["src/server/status.ts", "the running service"],

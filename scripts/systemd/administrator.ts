@@ -28,6 +28,12 @@ export function administrator(machine: Machine) {
     bun,
     /** A property of the unit. */
     show,
+    /** Gives the machine an address and a gateway, which answers on its link. */
+    linkGateway: () =>
+      sh(`ip netns add gateway; ip link add uplink type veth peer name far netns gateway
+        ip -n gateway address add fe80::1/64 dev far nodad; ip -n gateway link set far up
+        ip address add 2001:db8::5/64 dev uplink nodad; ip link set uplink up
+        ip -6 route add default via fe80::1 dev uplink`),
     /** Appends lines to the settings. */
     configure: (lines: readonly string[]) =>
       machine.run(["tee", "-a", "/etc/sixscope/sixscope.env"], `${lines.join("\n")}\n`),

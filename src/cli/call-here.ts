@@ -1,9 +1,9 @@
 import type { Call } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { alone, readTexts } from "../api/parameters.ts";
-import { type Config, parseConfig } from "../config/settings.ts";
+import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
-import { tryParseDnsServer } from "../dns/server.ts";
+import { type DnsServer, tryParseDnsServer } from "../dns/server.ts";
 import { openIcmpIfAllowed } from "../icmp/icmp.ts";
 import { tryRead } from "../platform/regular-file.ts";
 import type { Question } from "../tools/services.ts";
@@ -45,7 +45,7 @@ export function callHere(
   { config, resolverTitle }: OwnChoices,
 ): CallEndpoint {
   return async ({ endpoint, parameters }, signal, onEvent, enough) => {
-    const settings = { ...configHere(environment), ...config };
+    const settings = { ...configHere(environment, "resolver" in parameters), ...config };
     const { logLevel: level, logFormat: format } = settings;
     const write = (line: string) => process.stderr.write(line);
     const log = createLog({ level, format, priorities: false, write });
@@ -76,21 +76,27 @@ function withoutRights({ code, details }: ApiError, environment: NodeJS.ProcessE
 const OWN_MACHINE = { SIXSCOPE_TARGETS_ALLOW: "::/0,0.0.0.0/0" };
 
 /**
- * The settings for work in this process.
+ * The settings for work in this process: of resolvers, those of this machine and those that the environment names.
  *
+ * @param isChosen true if the user has chosen a resolver, which may be one of the others too
  * @throws ConfigError
  */
-export function configHere(environment: NodeJS.ProcessEnv): Config {
-  const servers = systemResolvers();
-  const ours = servers.length > 0 ? { SIXSCOPE_RESOLVER_A: servers.join() } : {};
+export function configHere(environment: NodeJS.ProcessEnv, isChosen = false): Config {
   const own = environment["SIXSCOPE_TARGETS"] === "global" ? {} : OWN_MACHINE;
-  return parseConfig({ SIXSCOPE_PROBE_PORTS: "any", ...own, ...ours, ...environment });
+  const config = parseConfig({ SIXSCOPE_PROBE_PORTS: "any", ...own, ...environment });
+  const [a, b, c] = RESOLVER_NAMES;
+  const serversOf = (name: ResolverName) => {
+    if (environment[`SIXSCOPE_${name.toUpperCase()}`]) return config.resolvers[name];
+    if (name === a) return systemResolvers();
+    return isChosen || name === config.targetResolver ? config.resolvers[name] : [];
+  };
+  return { ...config, resolvers: { [a]: serversOf(a), [b]: serversOf(b), [c]: serversOf(c) } };
 }
 
 /** The name servers of this machine; resolv.conf(5). */
-function systemResolvers(): string[] {
+function systemResolvers(): DnsServer[] {
   const lines = (tryRead("/etc/resolv.conf") ?? "").matchAll(/^nameserver[ \t]+(\S+)/gm);
-  return Array.from(lines, ([, server = ""]) => server)
-    .filter((server) => tryParseDnsServer(server) !== null)
+  return Array.from(lines, ([, server = ""]) => tryParseDnsServer(server))
+    .filter((server) => server !== null)
     .slice(0, MAX_SERVERS);
 }

@@ -51,7 +51,11 @@ export async function readDnsWords(
     );
   }
   if (found.length === 0) {
-    return command.error(`error: ${server} has no address that the resolver of this machine knows`);
+    const why =
+      resolvers.resolver_a.length > 0
+        ? "has no address that the resolver of this machine knows"
+        : "cannot be looked up: /etc/resolv.conf names no resolver (resolvers-none); write @address";
+    return command.error(`error: ${server} ${why}`);
   }
   return { parameters, config: { resolvers: { ...resolvers, resolver_a: found } }, resolverTitle };
 }

@@ -1,7 +1,6 @@
 import { ConfigError, parseConfig } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
 import { askStatus, isOfSettings, type Status } from "../server/status.ts";
-import { checkEcho } from "./doctor/echo.ts";
 import { checkCopies, checkOriginals, checkSecrets } from "./doctor/files.ts";
 import {
   AUTHORITIES,
@@ -47,8 +46,7 @@ type Check = (scene: Scene) => readonly Finding[] | Promise<readonly Finding[]>;
 const OWN: readonly Check[] = [
   checkSecrets,
   checkRights,
-  checkMachine,
-  checkEcho,
+  ({ config }) => checkMachine(config.resolvers[config.targetResolver]),
   checkUnit,
   checkStatus,
   checkExposure,
@@ -63,7 +61,7 @@ const AS_USER: readonly Check[] = [checkCopies, checkKeys, checkNats];
 export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   const service = installedService(environment);
   if (service !== null && !service.isOurs) {
-    return [...checkMachine(), ...checkUnit({ service }), invisible(service)];
+    return [...(await checkMachine()), ...checkUnit({ service }), invisible(service)];
   }
   const own = { environment, sources: ["the environment"], files: [] };
   const given = service === null ? own : installedSettings(service, environment);
@@ -72,7 +70,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   const { config, findings } = readSettings(given, service);
   if (config === null) {
     const rights = checkRights({ service, status: null, environment });
-    return [...findings, ...rights, ...checkMachine(), ...checkUnit({ service })];
+    return [...findings, ...rights, ...(await checkMachine()), ...checkUnit({ service })];
   }
   const status = await askStatus(config);
   const isOurs = status !== null && isOfSettings(status, config);
@@ -84,9 +82,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   const scene = { config: used, service, status, files, environment, role, isCurrent, setting };
   for (const checks of [OWN, AS_USER]) {
     if (checks === AS_USER && process.geteuid?.() === 0 && service?.user) become(service.user);
-    for (const check of checks) {
-      findings.push(...(await check(scene)));
-    }
+    findings.push(...(await Promise.all(checks.map((check) => check(scene)))).flat());
   }
   return findings;
 }

@@ -51,7 +51,7 @@ export async function runServe(
   const own = isAgent || shared ? null : await createKeyring(config.keysFile, log);
   const keyring = shared?.keys.keyring ?? own;
   const metrics = config.metricsListen.length > 0 ? createMetrics() : null;
-  const opened = await openServices(config, icmp, log, metrics?.countQueries);
+  const opened = await openServices(config, icmp, log, metrics ?? {});
   const { networks, probeSlots } = opened;
   const isAlone = config.nats === null && config.location === null;
   const places = isAlone ? null : await import("../locations/locations.ts");

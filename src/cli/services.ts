@@ -1,15 +1,16 @@
 import { type Config, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
-import { createDnsClient, type DnsClient, MAX_QUESTIONS } from "../dns/client.ts";
+import { createDnsClient, MAX_QUESTIONS } from "../dns/client.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
 import { Gate } from "../gate/gate.ts";
 import { openIcmpIfAllowed } from "../icmp/icmp.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
 import { openNetworks } from "../networks/networks.ts";
-import { dropCapabilities, inheritedRawSocket } from "../platform/capabilities.ts";
+import { dropCapabilities, inheritedSocket } from "../platform/capabilities.ts";
 import { SystemError } from "../platform/libc.ts";
-import { IPPROTO_ICMPV6 } from "../platform/linux.ts";
 import { isJournal } from "../platform/systemd.ts";
+import type { createMetrics } from "../server/metrics.ts";
+import { lookHere } from "../tools/here/engine.ts";
 import type { Services } from "../tools/services.ts";
 import { createLog, LineWriter, type Log } from "../util/log.ts";
 
@@ -31,16 +32,18 @@ export function openLog(config: Config, environment: NodeJS.ProcessEnv) {
 /**
  * Opens what handlers use, for the service, an agent and a command alike.
  *
- * @param wrap takes the client of each resolver, and returns what is used instead
+ * @param metrics what counts the questions and notes the looks; empty where nobody reads it
  */
 export async function openServices(
   config: Config,
   icmp: Services["icmp"],
   log: Log,
-  wrap = (_: ResolverName, client: DnsClient) => client,
+  metrics: Partial<Pick<ReturnType<typeof createMetrics>, "countQueries" | "noteLooks">> = {},
 ) {
-  const client = (name: ResolverName) =>
-    wrap(name, createDnsClient({ servers: config.resolvers[name] }));
+  const client = (name: ResolverName) => {
+    const client = createDnsClient({ servers: config.resolvers[name] });
+    return metrics.countQueries?.(name, client) ?? client;
+  };
   const [a, b, c] = RESOLVER_NAMES;
   const resolvers = { [a]: client(a), [b]: client(b), [c]: client(c) };
   const networks = await openNetworks(config.networkFiles, log);
@@ -48,7 +51,8 @@ export async function openServices(
   // As many as a resolver is asked at once, so that no query waits behind those of another client.
   const querySlots = new FairSlots(MAX_QUESTIONS);
   const gate = "unavailable" in icmp ? new Gate() : icmp.gate;
-  return { config, icmp, gate, resolvers, networks, probeSlots, querySlots };
+  const look = metrics.noteLooks?.(lookHere) ?? lookHere;
+  return { config, icmp, gate, resolvers, networks, probeSlots, querySlots, look };
 }
 
 /** The engine without the capabilities that it needs no longer, or the reason why there is none. */
@@ -58,7 +62,7 @@ export function openIcmpOrReason({ listen, metricsListen }: Config): Prober | No
   );
   try {
     dropCapabilities(hasLowPort);
-    return openIcmpIfAllowed(inheritedRawSocket(IPPROTO_ICMPV6));
+    return openIcmpIfAllowed(inheritedSocket("echo"));
   } catch (error) {
     if (error instanceof SystemError) return { unavailable: error.message };
     throw error;

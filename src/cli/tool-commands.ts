@@ -50,7 +50,11 @@ export function addTool(
   const command = about(program.command(tool.name), tool.help, tool.example).summary(tool.summary);
   if (tool.alias !== undefined) command.alias(tool.alias);
   if (tool.name === "dns") addDnsWords(command);
-  else if (subject) command.argument(`<${subject[0]}>`, firstClause(subject[1].description));
+  else if (subject) {
+    const isOptional = subject[1].schema().safeParse(undefined).success;
+    const name = isOptional ? `[${subject[0]}]` : `<${subject[0]}>`;
+    command.argument(name, firstClause(subject[1].description));
+  }
   const rows = [...optionRows(parameters, false), ...optionRows(tool.settings ?? {}, true)];
   for (const { option } of rows) command.addOption(option);
   addServerOptions(command, environment);
@@ -72,7 +76,10 @@ export function addTool(
     const words =
       tool.name === "dns"
         ? await readDnsWords(args, command, environment)
-        : { parameters: subject ? { [subject[0]]: args[0] ?? "" } : {}, config: {} };
+        : {
+            parameters: subject && args[0] !== undefined ? { [subject[0]]: args[0] } : {},
+            config: {},
+          };
     read(parameters, words.parameters, command);
     const bounds = { ...(server ? parameters : alone(parameters)), ...tool.settings };
     const chosen = readOptions(rows, bounds, command);

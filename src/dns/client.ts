@@ -26,7 +26,7 @@ export const MAX_QUESTIONS = 256;
 
 /** The servers of a client; the other options are for tests. */
 export interface DnsClientOptions extends Partial<ExchangeContext> {
-  /** One to 16, the preferred first. */
+  /** At most 16, the preferred first; none if this machine has no resolver, which is the outcome of each question then. */
   readonly servers: readonly DnsServer[];
   /** Questions under way at the same time. */
   readonly maxQuestions?: number;
@@ -52,15 +52,15 @@ export interface DnsClient {
   query(name: string, type: RecordType, options?: QueryOptions): Promise<DnsOutcome>;
 }
 
-/** A client of the servers of one resolver. Throws RangeError for no server or more than 16. */
+/** A client of the servers of one resolver. Throws RangeError for more than 16 servers. */
 export function createDnsClient({
   servers,
   clock = systemClock,
   sockets = systemSockets(clock),
   maxQuestions = MAX_QUESTIONS,
 }: DnsClientOptions): DnsClient {
-  if (servers.length === 0 || servers.length > MAX_SERVERS) {
-    throw new RangeError(`a resolver has 1 to ${MAX_SERVERS} servers, not ${servers.length}`);
+  if (servers.length > MAX_SERVERS) {
+    throw new RangeError(`a resolver has at most ${MAX_SERVERS} servers, not ${servers.length}`);
   }
   const context = { sockets, clock };
   const remembered = servers.map((address) => ({

@@ -5,6 +5,7 @@ import {
   type DnsOutcome,
   isDecisive,
   isShortage,
+  NO_SERVER,
   outcomeName,
   type Resolution,
   resolutionOf,
@@ -173,6 +174,8 @@ export function inquire(
 
   if (signal?.aborted) {
     abort();
+  } else if (servers.length === 0) {
+    end(NO_SERVER);
   } else {
     signal?.addEventListener("abort", abort);
     waitUntil(timeoutMs, () => end(null));

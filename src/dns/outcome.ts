@@ -45,7 +45,17 @@ export type Resolution =
       readonly kind: "answer" | "no-data" | "name-error" | "failure" | "malformed";
     })
   | (FromServer & { readonly kind: "unreachable"; readonly reason: string })
+  | typeof NO_SERVER
   | { readonly kind: "timeout" | "aborted" };
+
+/** The resolution of a resolver without servers, as that of a machine whose /etc/resolv.conf names none. */
+export const NO_SERVER: Omit<FromServer, "server" | "transport"> & {
+  readonly kind: "unreachable";
+  readonly reason: string;
+} = {
+  ...{ kind: "unreachable", rcode: "UNREACHABLE", reason: "resolvers-none" },
+  ...{ authenticated: false, extendedErrors: [], records: [] },
+};
 
 /** One attempt at a server, and its outcome. */
 export interface Attempt {
@@ -68,7 +78,7 @@ export interface Attempt {
  * - `malformed`: a server's response broke the protocol, or its CNAME chain is a loop (`CNAME_LOOP`), and
  *   no other server answered;
  * - `unreachable`: no server could be reached; `reason` is what came of the first attempt. `SHORTAGE`
- *   means that this machine had no socket left;
+ *   means that this machine had no socket left, and no attempt that the resolver has no server;
  * - `timeout`: no server answered in time;
  * - `aborted`: the caller's signal ended it.
  */

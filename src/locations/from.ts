@@ -57,7 +57,9 @@ const limitParameter = integerParameter({
 export function withFrom(here: Endpoint): Endpoint {
   const { parameters, response, events } = here;
   const [subject = ""] = Object.keys(parameters);
-  const several = once(() => severalResults(response()));
+  // A look at the machine itself has no target.
+  const hasTarget = parameters[subject]?.in === "path";
+  const several = once(() => severalResults(response(), hasTarget));
   return {
     ...here,
     parameters: { ...parameters, [FROM]: fromParameter, [LIMIT]: limitParameter },
@@ -99,7 +101,7 @@ export function withFrom(here: Endpoint): Endpoint {
       const summary = names.map((name) => summaryRow(name));
       const details = { summary, matching: new Set(meant.flat()).size };
       const results = await measureAtSeveral(names, measure, call, details);
-      return { target: values[subject], details, locations: results };
+      return { ...(hasTarget && { target: values[subject] }), details, locations: results };
     },
   };
 }
@@ -171,7 +173,7 @@ function textsOf({ parameters }: Endpoint, values: Readonly<Record<string, unkno
 }
 
 /** The schema of the results of several locations. */
-function severalResults(result: z.ZodType) {
+function severalResults(result: z.ZodType, hasTarget: boolean) {
   const location = locationName();
   const error = z.strictObject({
     code: z.enum(Object.keys(ERRORS)),
@@ -182,7 +184,7 @@ function severalResults(result: z.ZodType) {
     .union([z.strictObject({ location, result }), z.strictObject({ location, error })])
     .meta({ id: `${idOf(result)}At`, description: "The result or the error of a location." });
   return named(`${idOf(result)}s`, "What several locations measured.", {
-    target: text("The target or the name as it was sent."),
+    ...(hasTarget && { target: text("The target or the name as it was sent.") }),
     details: comparison(),
     locations: z.array(one).max(MAX_LOCATIONS).describe("In the order of `from`."),
   });

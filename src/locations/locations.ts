@@ -122,9 +122,9 @@ export function createLocations(
 
 /** The families in which this machine has an address beyond itself and its links. */
 function ownFamilies(): (4 | 6)[] {
-  // Not with networkInterfaces(), because the systemd unit forbids the netlink socket that it needs.
-  const has4 = /^(?!Iface|\*)\S/m.test(startOf("/proc/net/route"));
-  const has6 = / 00 [0-9a-f]{2} +(?!lo$)\S+$/m.test(startOf("/proc/net/if_inet6"));
+  // Below /proc/self, because the systemd unit hides the rest of /proc.
+  const has4 = /^(?!Iface|\*)\S/m.test(startOf("/proc/self/net/route"));
+  const has6 = / 00 [0-9a-f]{2} +(?!lo$)\S+$/m.test(startOf("/proc/self/net/if_inet6"));
   return [...(has4 ? ([4] as const) : []), ...(has6 ? ([6] as const) : [])];
 }
 

@@ -105,8 +105,8 @@ const replySchema = once(() =>
 /** See `replySchema`. */
 export type Reply = z.output<ReturnType<typeof replySchema>>;
 
-/** Bytes of a reply; 100 rounds over 30 hops with names have a tenth, and 1,024 addresses with names of 200 characters fit. */
-const MAX_REPLY_BYTES = 384 * 1024;
+/** Bytes of a reply, as many as a NATS server passes on by default; the 4,096 routes of a machine fit. */
+const MAX_REPLY_BYTES = 2 ** 20;
 
 /** Reads a reply. */
 export const readReply = readerOf(replySchema, MAX_REPLY_BYTES);

@@ -1,6 +1,14 @@
 import { readFileSync } from "node:fs";
 import { addressOf, cString, libc, socketOption } from "./libc.ts";
-import { AF_INET6, bpfConstant, IPPROTO_ICMPV6, IPPROTO_TCP, OPTION, SOCK } from "./linux.ts";
+import {
+  AF_INET6,
+  AF_PACKET,
+  bpfConstant,
+  IPPROTO_ICMPV6,
+  IPPROTO_TCP,
+  OPTION,
+  SOCK,
+} from "./linux.ts";
 
 /** Numbers from linux/capability.h. */
 const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
@@ -8,8 +16,16 @@ const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
 /** prctl(2) operations on the ambient set, which a service manager fills and execve keeps. */
 const AMBIENT = { option: 47, isSet: 1, lower: 3 } as const;
 
-/** The descriptors that carry raw sockets across execve, by protocol: standard input, as with inetd, and a free one. */
-const CARRIED = { [IPPROTO_ICMPV6]: 0, [IPPROTO_TCP]: 100 } as const;
+/**
+ * The sockets that need CAP_NET_RAW, each as family, type and protocol, and the descriptor that carries it across
+ * execve: standard input, as with inetd, and free ones. Probes need the first two, a look at the own links the others.
+ */
+export const CARRIED = {
+  echo: { socket: [AF_INET6, SOCK.raw, IPPROTO_ICMPV6], descriptor: 0 },
+  tcp: { socket: [AF_INET6, SOCK.raw, IPPROTO_TCP], descriptor: 100 },
+  discovery: { socket: [AF_INET6, SOCK.raw, IPPROTO_ICMPV6], descriptor: 101 },
+  packets: { socket: [AF_PACKET, SOCK.dgram, 0], descriptor: 102 },
+} as const;
 
 /**
  * Drops CAP_NET_RAW if a service manager granted it: opens the raw sockets, then replaces the process
@@ -23,9 +39,13 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
   const ambient = (operation: number, capability: number) =>
     libc().prctl(AMBIENT.option, operation, capability, 0, 0);
   if (ambient(AMBIENT.isSet, CAPABILITY.netRaw) !== 1) return;
-  for (const [protocol, descriptor] of Object.entries(CARRIED)) {
-    const type = SOCK.raw | SOCK.nonblock | SOCK.cloexec;
-    const socket = libc().socket(AF_INET6, type, Number(protocol));
+  for (const {
+    socket: [family, type, protocol],
+    descriptor,
+  } of Object.values(CARRIED)) {
+    const socket = libc().socket(family, type | SOCK.nonblock | SOCK.cloexec, protocol);
+    // A unit of an earlier version does not allow it.
+    if (socket < 0 && family === AF_PACKET) continue;
     // Until it is used, it must not collect every packet of this machine.
     const none = bpfConstant(0);
     libc().setsockopt(socket, ...OPTION.attachFilter, none, none.byteLength);
@@ -39,10 +59,10 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
   libc().execv(cString(process.execPath), BigUint64Array.from(pointers));
 }
 
-/** The file descriptor of the raw socket of a protocol that this process was started with, or null. */
-export function inheritedRawSocket(protocol: keyof typeof CARRIED): number | null {
-  const descriptor = CARRIED[protocol];
+/** The file descriptor of a socket that this process was started with, or null. */
+export function inheritedSocket(kind: keyof typeof CARRIED): number | null {
+  const { socket, descriptor } = CARRIED[kind];
   const options = [OPTION.domain, OPTION.type, OPTION.protocol];
   const found = options.map((option) => socketOption(descriptor, option));
-  return `${found}` === `${[AF_INET6, SOCK.raw, protocol]}` ? descriptor : null;
+  return `${found}` === `${socket}` ? descriptor : null;
 }

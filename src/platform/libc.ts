@@ -92,6 +92,7 @@ const FUNCTIONS = {
   if_nametoindex: { args: [C.pointer], returns: C.uint },
   initgroups: { args: [C.pointer, C.uint], returns: C.int },
   prctl: { args: [C.int, C.size, C.size, C.size, C.size], returns: C.int },
+  recvfrom: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.pointer], returns: C.long },
   recvmsg: { args: [C.int, C.pointer, C.int], returns: C.long },
   sendmsg: { args: [C.int, C.pointer, C.int], returns: C.long },
   sendto: { args: [C.int, C.pointer, C.size, C.int, C.pointer, C.uint], returns: C.long },

@@ -6,6 +6,8 @@ import { addressOf } from "./libc.ts";
 export const AF_UNIX = 1;
 export const AF_INET = 2;
 export const AF_INET6 = 10;
+export const AF_NETLINK = 16;
+export const AF_PACKET = 17;
 /** Kinds of socket, and flags beside them; bits/socket_type.h. */
 export const SOCK = { stream: 1, dgram: 2, raw: 3, nonblock: 0x800, cloexec: 0x80000 } as const;
 /** Protocols; netinet/in.h. */
@@ -45,8 +47,12 @@ export const OPTION = {
   userTimeout: [6, 18],
   checksum: [41, 7],
   mtuDiscover: [41, 23],
+  mtu: [41, 24],
   receiveErrors: [41, 25],
   flowInfoSend: [41, 33],
+  multicastInterface: [41, 17],
+  multicastHops: [41, 18],
+  unicastHops: [41, 16],
   receiveHopLimit: [41, 51],
   autoFlowLabel: [41, 70],
   icmp6Filter: [58, 1],
@@ -112,6 +118,18 @@ export const EXTENDED_ERROR = {
   info: 8,
   icmp6: 3,
 } as const;
+
+/** `struct sockaddr_ll`, and the packet type of what this machine has sent itself; linux/if_packet.h. */
+export const SOCKADDR_LL = {
+  bytes: 20,
+  protocol: 2,
+  index: 4,
+  packetType: 10,
+  outgoing: 4,
+} as const;
+
+/** Every protocol, in network order; linux/if_ether.h, ETH_P_ALL. */
+export const ALL_PROTOCOLS = 0x0300;
 
 /** Where the next control message begins: at a multiple of 8 bytes. */
 export function alignControl(bytes: number): number {

@@ -1,9 +1,10 @@
-/** `/probe`: one ping, trace or query for Prometheus, with the names of blackbox_exporter. */
+/** `/probe`: one ping, trace, query or look for Prometheus, with the names of blackbox_exporter. */
 import { FROM } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { choiceParameter, type Parameters, readParameters } from "../api/parameters.ts";
 import type { DnsResult } from "../tools/dns/result.ts";
 import { MAX_FLOW_LABEL } from "../tools/fields.ts";
+import type { HereResult } from "../tools/here/result.ts";
 import type { MtrResult } from "../tools/mtr/result.ts";
 import type { MtuResult } from "../tools/mtu/result.ts";
 import type { PingResult } from "../tools/ping/result.ts";
@@ -93,17 +94,22 @@ const MODULES = {
       probe_dns_duration_seconds: [[{ phase: "request" }, queryTime / 1000]],
     }),
   },
+  here6: {
+    tool: "here",
+    measure: ({ details: { verdict } }: HereResult) => ({
+      probe_here_info: [[{ code: verdict.code }, 1]],
+    }),
+  },
 } as const satisfies Readonly<Record<string, Module>>;
 
-/** Parameters of every module, beside those of its endpoint. */
-const PARAMETERS = {
-  module: choiceParameter(Object.keys(MODULES), {
-    default: "ping6",
-    example: "ping6",
-    description: "What to measure.",
-  }),
-  target: { ...targetParameter, in: "query", expected: "a name or an IPv6 address" },
-} satisfies Parameters;
+const MODULE = choiceParameter(Object.keys(MODULES), {
+  default: "ping6",
+  example: "ping6",
+  description: "What to measure.",
+});
+
+/** The parameter of every module whose endpoint has a target, beside those of the endpoint. */
+const TARGET = { ...targetParameter, in: "query", expected: "a name or an IPv6 address" } as const;
 
 /** The result or the error of a location; without one, of this service. */
 interface Outcome {
@@ -133,12 +139,14 @@ export async function probeResponse(
   let module: Module = MODULES.ping6;
   let outcomes: readonly Outcome[];
   try {
-    const asked = readParameters(PARAMETERS, { param: () => undefined, queries: () => sent });
-    module = MODULES[asked["module"] as keyof typeof MODULES];
-    const whole = asked["target"] as string;
+    const read = (parameters: Parameters) =>
+      readParameters(parameters, { param: () => undefined, queries: () => sent });
+    module = MODULES[read({ module: MODULE })["module"] as keyof typeof MODULES];
+    const endpoint = servedEndpoint(toolNamed(module.tool));
+    const hasTarget = endpoint.path.includes("{");
+    const whole = hasTarget ? (read({ target: TARGET })["target"] as string) : "";
     const [, address, name, port] = (module.texts && WITH_PORT.exec(whole)) || [];
     const target = address ?? name ?? whole;
-    const endpoint = servedEndpoint(toolNamed(module.tool));
     // The same path at each scrape, where routers choose by flow label.
     const flowLabel = [String(Bun.hash.crc32(target) & MAX_FLOW_LABEL)];
     const texts = { flowLabel, names: ["no"], count: ["10"], ...module.texts, ...sent };

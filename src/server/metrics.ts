@@ -70,6 +70,10 @@ export function createMetrics() {
   /** All codes from the start, so that the first error of a code is an increase too. */
   const codes = Object.keys(ERRORS) as ErrorCode[];
   const errors = Object.fromEntries(codes.map((code) => [code, 0])) as Record<ErrorCode, number>;
+  let hereCode: string | null = null;
+  const here = gauge("sixscope_here", "1 for what the last look at this machine found.", () =>
+    hereCode === null ? [] : [[{ code: hereCode }, 1]],
+  );
   let dueMs = performance.now() + LAG_INTERVAL_MS;
   setInterval(() => {
     const nowMs = performance.now();
@@ -92,6 +96,15 @@ export function createMetrics() {
         return outcome;
       },
     }),
+    /** The look, whose code is shown from then on, unless it was asked for one interface. */
+    noteLooks:
+      (look: NonNullable<Services["look"]>): typeof look =>
+      async (...question) => {
+        const found = await look(...question);
+        const [, wanted] = question;
+        if (wanted === null) hereCode = found.verdict.code;
+        return found;
+      },
     /** The app that answers `/metrics`, also with the state of the service, and `/probe`. */
     expose(sources: Sources): App {
       const { shared } = sources;
@@ -101,6 +114,7 @@ export function createMetrics() {
         counter("sixscope_http_errors", "Error responses by code.", () => byLabel("code", errors)),
         queries,
         lag,
+        here,
         ...processMetrics(),
         ...stateMetrics(sources),
         ...probeMetrics(sources),

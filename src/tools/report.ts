@@ -4,6 +4,7 @@ import type { Translation } from "../dns/dns64.ts";
 import { listText } from "../util/text.ts";
 import { FAILURES } from "./check/findings.ts";
 import type { portField, runDetailFields, traceError } from "./fields.ts";
+import { CODES, WARNINGS } from "./here/codes.ts";
 import type { MtuHop } from "./mtu/result.ts";
 
 /** How good the news of a verdict, a fact or a row are. */
@@ -117,6 +118,7 @@ const GOOD = ["works", "no-loss", "reached", "clear", "narrowed", "answer"];
 const BAD: readonly string[] = [
   ..."loss no-reply unreachable not-sent loop prohibited black-hole below-1280".split(" "),
   ...FAILURES,
+  ...CODES.filter((code) => code !== "works" && !WARNINGS.includes(code)),
 ];
 
 /** A verdict with its tone; null without one. */

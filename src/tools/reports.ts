@@ -1,5 +1,6 @@
 import { checkReport } from "./check/report.ts";
 import { dnsReport } from "./dns/report.ts";
+import { hereReport } from "./here/report.ts";
 import { mtrReport } from "./mtr/report.ts";
 import { mtuReport } from "./mtu/report.ts";
 import { myIpReport } from "./my-ip/report.ts";
@@ -12,6 +13,7 @@ import { validateReport } from "./validate/report.ts";
 const REPORTS = {
   "my-ip": myIpReport,
   check: checkReport,
+  here: hereReport,
   validate: validateReport,
   dns: dnsReport,
   ping: pingReport,

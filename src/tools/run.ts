@@ -18,6 +18,7 @@ import { createBudget } from "./budget.ts";
 import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
 import { ping } from "./ping/engine.ts";
 import type { Services } from "./services.ts";
+import { isDeprecated, ownErrorText, sourceText } from "./source.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
 import { MAX_TURN_MS, noSlot, takeTurn, tooBusy } from "./turn.ts";
 
@@ -280,7 +281,8 @@ export async function openRun(
       end: PortEnd = {},
     ) {
       const { text: ofPort, port } = await portOf(end);
-      const text = verdict.text + ofPort;
+      const ofSource = sourceText(source, destination.target, isDeprecated(source));
+      const text = verdict.text + ofPort + ofSource + ownErrorText(source, end.error?.from);
       const dns64 = translationOf(resolvers[targetResolver], ip);
       const cutShort = budget.cutShort();
       return {

@@ -9,6 +9,7 @@ import type { Gate } from "../gate/gate.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
 import type { Networks } from "../networks/networks.ts";
+import type { lookHere } from "./here/engine.ts";
 
 /** Other places where an endpoint can do its work, and the name of this one. */
 export interface OtherLocations {
@@ -40,6 +41,8 @@ export interface Services {
   readonly probeSlots: FairSlots;
   /** The slots of requests that ask resolvers and send no probes. */
   readonly querySlots: FairSlots;
+  /** How this machine is looked at; absent where a check does not begin with that. */
+  readonly look?: typeof lookHere;
   /** Absent if the operator has named no file of networks. */
   readonly networks?: Pick<Networks, "find"> | null;
   /** Absent where no other location can be asked. */

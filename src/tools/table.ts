@@ -2,6 +2,7 @@ import { integerParameter, type Parameters } from "../api/parameters.ts";
 import { PING_INTERVAL_MS, PROBE_TIMEOUT_MS } from "../config/settings.ts";
 import { check } from "./check/endpoint.ts";
 import { dns } from "./dns/endpoint.ts";
+import { here } from "./here/endpoint.ts";
 import { mtr } from "./mtr/endpoint.ts";
 import { mtu } from "./mtu/endpoint.ts";
 import { myIp } from "./my-ip/endpoint.ts";
@@ -61,6 +62,14 @@ export const TOOLS: readonly Tool[] = [
     summary: "say whether a name works over IPv6, and if not, why",
     help: "Looks up a name, connects to its addresses as a browser does, measures the path, and says in one sentence what is wrong.",
     example: "sixscope check www.example.com",
+  },
+  {
+    name: "here",
+    labels: ["Locations", "Places"],
+    endpoint: here,
+    summary: "say why IPv6 works or does not work on this machine",
+    help: "Looks at this machine's interfaces, addresses, routes and firewall, asks its routers, gateway and resolvers, and says the nearest cause in one sentence.",
+    example: "sixscope here eth0",
   },
   {
     name: "validate",

@@ -181,6 +181,17 @@ describe("the contract in the document", () => {
       ],
     ],
     [
+      "/here",
+      [
+        { name: "interface", in: "query", required: false, schema: { type: "string" } },
+        ...[from, integer("limit", 32, 32)],
+      ],
+      [
+        ...LOCATION_ERRORS,
+        ...["TOO_MANY_PROBES", "ICMP_UNAVAILABLE", "UNAUTHORIZED", "KEYS_UNAVAILABLE"],
+      ],
+    ],
+    [
       "/validate",
       [{ name: "address", in: "query", required: true, schema: { type: "string" } }],
       ["INVALID_ADDRESS"],

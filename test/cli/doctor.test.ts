@@ -5,12 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkTls } from "../../src/cli/doctor/files.ts";
 import { checkKeysFile } from "../../src/cli/doctor/keys.ts";
-import {
-  checkAddress,
-  checkClock,
-  checkDefaultRoute,
-  defaultRoutes,
-} from "../../src/cli/doctor/machine.ts";
+import { checkClock } from "../../src/cli/doctor/machine.ts";
 import { roleOf } from "../../src/cli/doctor.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import { offerStatus } from "../../src/server/status.ts";
@@ -18,51 +13,124 @@ import { createLog } from "../../src/util/log.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
-import { sixscope } from "../lab/service.ts";
+import { FROM_SOURCE, sixscope } from "../lab/service.ts";
 
 /** Runs `sixscope doctor` with a keys file of its own, so that it does not look at an installed service. */
 const doctor = (environment: Readonly<Record<string, string>>, ...args: string[]) =>
   sixscope(["doctor", ...args], { SIXSCOPE_KEYS_FILE: "/nowhere/keys.json", ...environment });
 
-const LOOPBACK = "00000000000000000000000000000001 01 80 10 80       lo\n";
-const LINK_LOCAL = "fe80000000000000021122fffe334455 02 40 20 80     eth0\n";
-const LATE_INTERFACE = "20010db8000000000000000000000005 12c 40 00 80 veth299\n";
-const GLOBAL = "20010db8000000000000000000000005 02 40 00 80     eth0\n";
+const labTest = testWith(labMissing);
 
-describe("the address", () => {
-  const rows: [string, string | null, string][] = [
-    ["a global one", LOOPBACK + LINK_LOCAL + GLOBAL, "ok"],
-    ["only loopback and link-local", LOOPBACK + LINK_LOCAL, "problem"],
-    ["a kernel without IPv6", null, "problem"],
-    ["an empty table", "", "problem"],
-    ["an interface whose index has three digits", LOOPBACK + LATE_INTERFACE, "ok"],
+/** Settings whose resolvers refuse at once. */
+const REFUSED = Object.fromEntries(
+  ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
+);
+
+const WITHOUT_RIGHTS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
+
+describe("this machine", () => {
+  const withoutRights = testWith(labMissing, programMissing("setpriv"));
+
+  /** Runs doctor in a network of its own, which a shell script sets up. */
+  async function doctorIn(
+    network: string,
+    environment: Readonly<Record<string, string>> = {},
+    wrapper: readonly string[] = [],
+  ): Promise<string> {
+    const script = `ip link set lo up; ${network}; exec "$@"`;
+    const alone = ["unshare", "--net", "sh", "-ec", script, "sh", ...wrapper];
+    const settings = { SIXSCOPE_KEYS_FILE: "/nowhere/keys.json", ...REFUSED, ...environment };
+    return (await sixscope(["doctor"], settings, [...alone, ...FROM_SOURCE])).stdout;
+  }
+
+  const link = (name: string, about = "") =>
+    `ip link add ${name} ${about} type veth peer name ${name}far; ip link set ${name} up; ip link set ${name}far up`;
+  const UPLINK = `${link("uplink")}; ip -6 route add default dev uplink`;
+  const ADDRESS = `${UPLINK}; ip address add 2001:db8::5/64 dev uplink nodad`;
+
+  const rows: [string, string, RegExp][] = [
+    [
+      "an address that another machine has",
+      `${UPLINK}; ip address add 2001:db8::5/64 dev uplinkfar nodad
+      ip address add 2001:db8::5/64 dev uplink
+      until ip address show dev uplink | grep -q dadfailed; do sleep 0.05; done`,
+      /^problem {2}find an IPv6 address .*: 2001:db8::5 of uplink is a duplicate/,
+    ],
+    [
+      "IPv6 that is switched off",
+      `${UPLINK}; echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6`,
+      /^problem .*: IPv6 is switched off on \S+: net\.ipv6\.conf\.all\.disable_ipv6 is 1\. Set it to 0\b/,
+    ],
+    [
+      "a default route that stops all packets",
+      `${ADDRESS}; ip -6 route del default; ip -6 route add unreachable default`,
+      /^problem {2}find an IPv6 default route: .* is of type unreachable/,
+    ],
+    [
+      "a firewall that drops solicitations",
+      `${ADDRESS}
+      nft 'add table inet lab; add chain inet lab output { type filter hook output priority 0; }; add rule inet lab output icmpv6 type nd-router-solicit drop'`,
+      /^problem {2}see what the firewall drops: .*\(type 133\) on its way out on uplink/,
+    ],
+    [
+      "no network at all",
+      "true",
+      /^problem {2}see whether the link is up: This machine has no interface but loopback/,
+    ],
   ];
-  test.each(rows)("%s", (_, table, state) => {
-    expect(checkAddress(table, [], false)).toMatchObject({ state });
+  testWith(labMissing, programMissing("nft")).each(rows)(
+    "has one line for its fault, and none for what that explains: %s",
+    async (_, network, line) => {
+      const [machine = ""] = (await doctorIn(network)).split(/^\S+ +see whether the clock/m);
+      const faults = machine.split("\n").filter((each) => /^(problem|warning|unknown)/.test(each));
+      expect(faults).toEqual([expect.stringMatching(line)]);
+    },
+  );
+
+  const others: [string, string, RegExp][] = [
+    [
+      "an address on an interface whose index is above 255",
+      `${link("late", "index 300")}; ip address add 2001:db8::5/64 dev late nodad`,
+      /^ok {7}find an IPv6 address of this machine: late has 2001:db8::5 \(static\)$/m,
+    ],
+    [
+      "local addresses alone, which only warn",
+      `${UPLINK}; ip address add fd00::5/64 dev uplink nodad`,
+      /^warning {2}find an IPv6 address .*: uplink has only unique local addresses/m,
+    ],
+  ];
+  labTest.each(others)("has %s", async (_, network, line) => {
+    expect(await doctorIn(network)).toMatch(line);
   });
 
-  test("disabled by a sysctl: the finding names the sysctl, not the provider", () => {
-    const { outcome, run } = checkAddress("", ["all", "eth0"], false);
-    const names = ["net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/eth0/disable_ipv6"];
-    expect(outcome).toBe(`${names.join(" and ")} is 1`);
-    expect(run).toBe(`sysctl -w ${names.map((name) => `${name}=0`).join(" ")}`);
+  withoutRights("is unknown, as far as it is not seen without rights", async () => {
+    const said = await doctorIn(ADDRESS, {}, WITHOUT_RIGHTS);
+    expect(said).toMatch(
+      /^unknown {2}see what the firewall drops: .* needs a raw socket .*EPERM\)$/m,
+    );
+    expect(said).toMatch(/^ok {7}find an IPv6 default route: /m);
   });
 
-  test.each([
-    ["a kernel without IPv6", null, []],
-    ["disabled by a sysctl", "", ["all"]],
-    ["only loopback", LOOPBACK, []],
-  ])("in a container, %s: the finding says which network to use", (_, table, isDisabled) => {
-    expect(checkAddress(table, isDisabled, true).advice).toContain("--network=host");
+  labTest("is judged by the way to the resolver of the settings", async () => {
+    const network = ["one", "two"]
+      .map((name, at) => `${link(name)}; ip address add 2001:db8:${at}::5/64 dev ${name} nodad`)
+      .join("; ");
+    const settings = {
+      SIXSCOPE_RESOLVER_A: "2001:db8:0::53",
+      SIXSCOPE_RESOLVER_B: "2001:db8:1::53",
+      SIXSCOPE_TARGET_RESOLVER: "resolver_b",
+    };
+    expect(await doctorIn(network, settings)).toMatch(/ see whether the link is up: two is up/);
   });
 
-  testWith(labMissing)("is disabled in the kernel itself", async () => {
-    const off = 'echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; exec "$@"';
-    const alone = ["unshare", "--net", "sh", "-c", off, "sh", process.execPath];
-    const main = join(import.meta.dir, "../../src/main.ts");
-    const { stdout } = await sixscope(["doctor"], {}, [...alone, main]);
-    expect(stdout).toMatch(/net\/ipv6\/conf\/all\/disable_ipv6\b.* is 1;/);
-  });
+  labTest(
+    "is looked at where the settings are not valid, without a word of resolvers",
+    async () => {
+      const said = await doctorIn(ADDRESS, { SIXSCOPE_LISTEN: "nowhere" });
+      expect(said).toMatch(/^ok {7}find an IPv6 address of this machine: uplink has 2001:db8::5/m);
+      expect(said).not.toMatch(/^unknown|resolv(er|\.conf)/m);
+    },
+  );
 });
 
 describe("the clock", () => {
@@ -108,14 +176,12 @@ describe("the role", () => {
     ["its settings", {}, true],
     ["others", { SIXSCOPE_RATE_KEY: "7" }, false],
   ];
-  test.each(others)("beside an agent that runs by hand with %s", async (_, more, isItsOwn) => {
+  labTest.each(others)("beside an agent that runs by hand with %s", async (_, more, isItsOwn) => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
     const settings = {
       SIXSCOPE_KEYS_FILE: join(folder, "keys.json"),
       SIXSCOPE_LISTEN: "127.0.0.1:0",
-      ...Object.fromEntries(
-        ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
-      ),
+      ...REFUSED,
     };
     const agent = { icmp: { unavailable: "none" }, keyring: null, shared: null };
     const config = parseConfig({ ...settings, ...more });
@@ -130,40 +196,10 @@ describe("the role", () => {
   });
 });
 
-/** A line of /proc/net/ipv6_route with a destination, its prefix length, flags and a device. */
-function route(destination: string, length: string, flags: string, device: string): string {
-  const zeros = "0".repeat(32);
-  return `${destination} ${length} ${zeros} 00 ${zeros} 00000400 00000001 00000000 ${flags} ${device}\n`;
-}
-
-describe("the default route", () => {
-  const zeros = "0".repeat(32);
-  const rows: [string, string | null, string][] = [
-    ["through a gateway", route(zeros, "00", "00000003", "eth0"), "ok"],
-    [
-      "of type unreachable, which the kernel adds by itself",
-      route(zeros, "00", "00200200", "lo"),
-      "warning",
-    ],
-    ["that is down", route(zeros, "00", "00000002", "eth0"), "warning"],
-    ["for half of all addresses", route(zeros, "01", "00000003", "eth0"), "warning"],
-    [
-      "for a single network",
-      route(`20010db8${"0".repeat(24)}`, "20", "00000001", "eth0"),
-      "warning",
-    ],
-    ["without IPv6", null, "warning"],
-  ];
-  test.each(rows)("%s", (_, table, state) => {
-    expect(checkDefaultRoute(defaultRoutes(table))).toMatchObject({ state });
-  });
-});
-
 describe("the raw socket", () => {
   const RANGE = "/proc/sys/net/ipv4/ping_group_range";
   const groupTest = testWith(usersMissing, programMissing("setpriv"));
-  const withoutRights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
-  const program = [...withoutRights, process.execPath, join(import.meta.dir, "../../src/main.ts")];
+  const program = [...WITHOUT_RIGHTS, ...FROM_SOURCE];
 
   const rows: [string, string, RegExp][] = [
     ["is a problem if it is missing", "1 0", /^problem {2}open a raw .*EPERM; .*no target can be/m],
@@ -231,7 +267,7 @@ describe("sixscope doctor", () => {
     });
   });
 
-  test("--json prints the same findings as one document", async () => {
+  labTest("--json prints the same findings as one document", async () => {
     const wrong = { SIXSCOPE_LISTEN: "nowhere" };
     const { stdout, status } = await doctor(wrong, "--json");
     const { problems, findings } = JSON.parse(stdout);
@@ -248,7 +284,7 @@ describe("sixscope doctor", () => {
     expect((await doctor({}, "--yaml")).status).toBe(2);
   });
 
-  test("names every wrong setting, and ends with status 1", async () => {
+  labTest("names every wrong setting, and ends with status 1", async () => {
     const { stdout, status } = await doctor({
       SIXSCOPE_LISTEN: "nowhere",
       SIXSCOPE_RESOLVER: "::1",
@@ -268,11 +304,8 @@ describe("sixscope doctor", () => {
     const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
     const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
     await makeCertificate({ commonName: "x", days, certFile: cert, keyFile: key });
-    const resolvers = Object.fromEntries(
-      ["A", "B", "C"].map((name) => [`SIXSCOPE_RESOLVER_${name}`, "[::1]:9"]),
-    );
     const { stdout } = await doctor({
-      ...resolvers,
+      ...REFUSED,
       SIXSCOPE_TLS_CERT: cert,
       SIXSCOPE_TLS_KEY: key,
     });

@@ -122,7 +122,9 @@ describe.each<[string, string[], (tool: (typeof TOOLS)[number]) => Endpoint]>([
       const isValid = ajv.compile(inputSchema);
       const entries = Object.entries(parameters);
       const example = Object.fromEntries(entries.map(([name, { example }]) => [name, example]));
-      const required = entries.slice(0, 1).map(([name]) => name);
+      const required = entries
+        .filter(([, { schema }]) => !schema().safeParse(undefined).success)
+        .map(([name]) => name);
       expect(isValid(example)).toBe(true);
       expect(isValid({ ...example, packets: 1 })).toBe(false);
       expect(inputSchema.required).toEqual(required);
@@ -167,6 +169,26 @@ labTest("ping answers with its verdict, and notifies of each reply", async () =>
       message: `request ${at}`,
     })),
   );
+});
+
+labTest("here judges this machine, and notifies of each step", async () => {
+  const { messages } = await inPipe([call("here", {}, "a")], ({ id }) => id === 2);
+  const { content, structuredContent, isError } = messages.at(-1)?.result ?? {};
+  // Nothing but loopback is in the namespace of the test.
+  const text = "This machine has no interface but loopback: connect it to a network.";
+  expect(content).toContainEqual({ type: "text", text });
+  expect(structuredContent).toMatchObject({ details: { verdict: { code: "link-down", text } } });
+  expect(isError).toBe(false);
+  const notified = messages.map(
+    ({ params }) => (params as { message?: string } | undefined)?.message,
+  );
+  for (const step of ["kernel", "link", "resolvers", "beyond"])
+    expect(notified).toEqual(expect.arrayContaining([`begin ${step}`, `step ${step}`]));
+  const wrong = await mcp.call("here", { interface: "../x" });
+  expect([wrong.isError, wrong.document]).toMatchObject([
+    true,
+    { error: { code: "INVALID_PARAMETER", details: { parameter: "interface", value: "../x" } } },
+  ]);
 });
 
 dnsTest("dns answers with records, and with errors as results", async () => {

@@ -19,7 +19,12 @@ async function refused(args: readonly string[]) {
 }
 
 const SERVER = ["--server", "http://[::1]:1"];
-const SUBJECTS: Readonly<Record<string, string>> = { validate: "::1", dns: "a.test", "my-ip": "" };
+const SUBJECTS: Readonly<Record<string, string>> = {
+  validate: "::1",
+  dns: "a.test",
+  "my-ip": "",
+  here: "eth0",
+};
 const WHOLE = (minimum: number, maximum: number) =>
   `a whole number from ${minimum} to ${maximum}, in decimal digits`;
 const SECONDS = (minimum: number, maximum: number) =>
@@ -45,13 +50,13 @@ const OPTIONS: Readonly<Record<string, readonly [must: string, ...wrong: string[
   "mtu --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
   "dns --reverse": ["an IPv4 or IPv6 address", "example.com", "1.2.3", ""],
   ...Object.fromEntries(
-    ["ping", "trace", "mtr", "mtu", "dns", "check"].map((tool) => [
+    ["ping", "trace", "mtr", "mtu", "dns", "check", "here"].map((tool) => [
       `${tool} --from`,
       [LOCATIONS, "Amsterdam!", "a,,b", "a b", ""] as const,
     ]),
   ),
   ...Object.fromEntries(
-    ["ping", "trace", "mtr", "mtu", "dns", "check"].map((tool) => [
+    ["ping", "trace", "mtr", "mtu", "dns", "check", "here"].map((tool) => [
       `${tool} --limit`,
       [WHOLE(1, 32), "0", "33", "many", ""] as const,
     ]),
@@ -141,15 +146,14 @@ describe("alike", () => {
   });
 });
 
-test.each(TOOLS.filter(({ needsServer }) => !needsServer).map(({ name }) => name))(
-  "a bare sixscope %s says what is missing, and one line of usage",
-  async (tool) => {
-    const { status, lines } = await refused([tool]);
-    expect([status, lines.length]).toEqual([2, 3]);
-    expect(lines[0]).toMatch(/^sixscope: missing /);
-    expect(lines[1]).toStartWith(`usage: sixscope ${tool} [options] `);
-  },
-);
+test.each(
+  TOOLS.filter(({ needsServer, name }) => !needsServer && name !== "here").map(({ name }) => name),
+)("a bare sixscope %s says what is missing, and one line of usage", async (tool) => {
+  const { status, lines } = await refused([tool]);
+  expect([status, lines.length]).toEqual([2, 3]);
+  expect(lines[0]).toMatch(/^sixscope: missing /);
+  expect(lines[1]).toStartWith(`usage: sixscope ${tool} [options] `);
+});
 
 test("the help of an option has its bounds and its default as the API has them", () => {
   for (const { name, endpoint } of TOOLS) {

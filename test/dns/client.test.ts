@@ -547,10 +547,26 @@ describe("invalid input throws", () => {
     expect(client.query(name, "AAAA")).rejects.toThrow(DnsFormatError);
   });
 
-  test.each([0, 17])("%d servers", (count) => {
-    const servers = Array.from({ length: count }, () => tryParseSocketAddress(V6) as SocketAddress);
+  test("17 servers", () => {
+    const servers = Array.from({ length: 17 }, () => tryParseSocketAddress(V6) as SocketAddress);
     expect(() => createDnsClient({ servers })).toThrow(RangeError);
   });
+});
+
+test("a resolver without servers is asked nothing", async () => {
+  const { client, network } = start({});
+  expect(await client.query("a.test", "TXT", { class: "CH" })).toEqual({
+    kind: "unreachable",
+    rcode: "UNREACHABLE",
+    reason: "resolvers-none",
+    authenticated: false,
+    extendedErrors: [],
+    records: [],
+    question: { name: "a.test.", type: "TXT", class: "CH" },
+    queryTimeMs: 0,
+    attempts: [],
+  });
+  expect(network.arrivals).toHaveLength(0);
 });
 
 describe("the values of one answer", () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { linkGateway } from "../here/places.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -31,6 +32,7 @@ let folder: string;
 
 beforeAll(async () => {
   if (missing !== null) return;
+  await linkGateway();
   folder = mkdtempSync(join(tmpdir(), "sixscope-prometheus-"));
   knot = await startKnot({
     zones: { "example.test.": "@ SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n" },
@@ -83,7 +85,8 @@ describe("a real Prometheus", () => {
       const config = file("prometheus.yml")
         .replaceAll("localhost:9090", host)
         .replace("www.example.com", "ns.example.test")
-        .replace("2001:db8::80", "::1");
+        .replace("2001:db8::80", "::1")
+        .replace("scrape_interval: 2m", "scrape_interval: 5s");
       await using prometheus = await startPrometheus({
         // A scrape that takes longer than the interval fails, and then its series end for a while.
         "prometheus.yml": `global: {scrape_interval: 5s, evaluation_interval: 1s}\n${config}`,
@@ -115,17 +118,21 @@ describe("a real Prometheus", () => {
           await Bun.sleep(50);
         }
       };
-      expect(await onceUp("up", 3)).toEqual(
+      expect(await onceUp("up", 4)).toEqual(
+        [
+          [host, "1"],
+          [host, "1"],
+          ["::1", "1"],
+          ["ns.example.test", "1"],
+        ].toSorted(),
+      );
+      expect(await onceUp("probe_success", 3)).toEqual(
         [
           [host, "1"],
           ["::1", "1"],
           ["ns.example.test", "1"],
         ].toSorted(),
       );
-      expect(await onceUp("probe_success", 2)).toEqual([
-        ["::1", "1"],
-        ["ns.example.test", "1"],
-      ]);
 
       const expires = Date.parse(
         (await run(["openssl", "x509", "-noout", "-enddate", "-in", files.certFile])).split(
@@ -193,6 +200,11 @@ promtoolTest("each alert fires for its cause, and only then", async () => {
         [`sixscope_keys_file_usable${service}`]: "1x30",
         [`sixscope_raw_socket_usable${service}`]: "1x30",
       },
+    ],
+    [
+      "SixscopeIpv6Broken",
+      { 'sixscope_here{job="sixscope",instance="a",code="no-router"}': "1x30" },
+      { 'sixscope_here{job="sixscope",instance="a",code="works"}': "1x30" },
     ],
     [
       "SixscopeProbeSlotsFull",

@@ -11,7 +11,7 @@ import { ENDPOINTS } from "../../src/server/endpoints.ts";
 import { interfaceDocument } from "../lab/conformance.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { run } from "../lab/run.ts";
+import { run, runIp } from "../lab/run.ts";
 import { type Service, startService } from "../lab/service.ts";
 import { startBrokenSite } from "../tools/check/broken-site.ts";
 
@@ -55,6 +55,13 @@ let service: Service;
 
 beforeAll(async () => {
   if (missing !== null) return;
+  // The link of the look at the machine, on which no router answers.
+  await runIp([
+    "netns add neighbour",
+    "link add eth0 address 02:00:5e:00:53:05 type veth peer name eth0 netns neighbour",
+    "link set eth0 up",
+  ]);
+  await run(["ip", "-n", "neighbour", "link", "set", "eth0", "up"]);
   knot = await startKnot({ zones: { "root-servers.net.": ZONE } });
   service = await startService({ SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}` });
 });
@@ -110,7 +117,7 @@ describe("examples", () => {
   test("show all endpoints and an error", () => {
     const endpoints = apiExamples.map(({ path }) => path.split(/[/?]/)[3]);
     expect(new Set(endpoints)).toEqual(
-      new Set(["myip", "check", "validate", "dns", "ping", "traceroute", "mtr", "mtu"]),
+      new Set(["myip", "check", "here", "validate", "dns", "ping", "traceroute", "mtr", "mtu"]),
     );
     expect(
       apiExamples.some(({ answer }) => typeof answer === "object" && "error" in (answer ?? {})),

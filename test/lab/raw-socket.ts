@@ -11,6 +11,8 @@ export type Sent = {
   readonly message: Uint8Array;
   readonly hopLimit?: number;
   readonly flowLabel?: number;
+  /** The index of the interface of a link-local or multicast destination. */
+  readonly scopeId?: number;
 };
 
 /** linux/in6.h, bits/socket.h */
@@ -18,12 +20,14 @@ const AF_INET6 = 10;
 const SOCK_RAW_NONBLOCK_CLOEXEC = 3 | 0x800 | 0x80000;
 const IPPROTO_IPV6 = 41;
 const IPV6_UNICAST_HOPS = 16;
+const IPV6_MULTICAST_HOPS = 18;
 const IPV6_FLOWINFO_SEND = 33;
 
 /** struct sockaddr_in6 */
 const SOCKADDR_BYTES = 28;
 const FLOWINFO_AT = 4;
 const ADDRESS_AT = 8;
+const SCOPE_ID_AT = 24;
 
 /** Room for what a test sends at once and reads only then. */
 const SOL_SOCKET = 1;
@@ -59,11 +63,13 @@ export class RawSocket implements Disposable {
     this.#setOption(SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES);
   }
 
-  send({ destination, message, hopLimit = 64, flowLabel = 0 }: Sent): void {
+  send({ destination, message, hopLimit = 64, flowLabel = 0, scopeId = 0 }: Sent): void {
     this.#setOption(IPPROTO_IPV6, IPV6_UNICAST_HOPS, hopLimit);
+    this.#setOption(IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hopLimit);
     const address = new DataView(new ArrayBuffer(SOCKADDR_BYTES));
     address.setUint16(0, AF_INET6, true);
     address.setUint32(FLOWINFO_AT, flowLabel);
+    address.setUint32(SCOPE_ID_AT, scopeId, true);
     new Uint8Array(address.buffer).set(addressBytes(destination), ADDRESS_AT);
     const at = [addressOf(message), addressOf(address)] as const;
     if (this.#libc.sendto(this.#descriptor, at[0], message.length, 0, at[1], SOCKADDR_BYTES) < 0) {

@@ -46,6 +46,8 @@ const PLACES = [
   "#/mtr/www.example.test?rounds=0",
   "#/mtu/tunnel.example.test",
   "#/check/www.example.test",
+  "#/here",
+  "#/here?from=all",
   "#/mtu/blackhole.example.test",
   "#/ping/told.example.test?count=1&from=ams,fra",
   "#/mtr/losing.example.test?rounds=3&from=ams,fra",
@@ -101,7 +103,7 @@ async function expectPaper(page: Page, hash: string): Promise<void> {
   expect(await page.locator("button:visible, input:visible, select:visible").count()).toBe(0);
   const heading = page.locator("h1");
   expect((await heading.boundingBox())?.height).toBeGreaterThan(10);
-  const subject = /\/([^/?]+)(?:\?|$)/.exec(hash)?.[1] ?? "";
+  const [, subject = ""] = /^#\/[^/]+\/([^/?]+)/.exec(hash) ?? [];
   expect(await heading.textContent()).toContain(subject);
   expect(await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe(
     "rgb(255, 255, 255)",

@@ -110,7 +110,7 @@ describe("the tools", () => {
     "%s has a field for each parameter with a label, its choices and its default",
     async (name, { endpoint }) => {
       await open(`#/${name}`);
-      await page.locator("#subject").waitFor();
+      await page.locator("form").waitFor();
       const labelled = Object.entries(endpoint.parameters).filter(
         ([, { label, goesWith }]) => label && !goesWith,
       );
@@ -119,8 +119,12 @@ describe("the tools", () => {
       expect(labels.map((label) => label.trim()).slice(0, labelled.length)).toEqual(
         labelled.map(([, { label = "" }]) => label),
       );
-      expect(await textOf("#subject-hint")).toBe(subject?.hint ?? "");
-      expect(await page.getAttribute("#subject", "placeholder")).toBe(String(subject?.example));
+      const examples = page.locator("#subject");
+      expect(await examples.count()).toBe(subject ? 1 : 0);
+      if (subject) {
+        expect(await textOf("#subject-hint")).toBe(subject.hint ?? "");
+        expect(await examples.getAttribute("placeholder")).toBe(String(subject.example));
+      }
       for (const [option, { bounds, default: preset = "" }] of options) {
         const allowed = bounds && "allowed" in bounds ? bounds.allowed : [];
         const field = page.locator(`#${option}`);

@@ -1,11 +1,15 @@
 /** The notifications to a service manager, from the notifier alone and from a whole service. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { fstatSync, mkdtempSync, rmSync } from "node:fs";
+import { fstatSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Ipv6Address } from "../../src/addr/ipv6.ts";
+import { solicitedNodeGroup } from "../../src/addr/multicast.ts";
+import { parsePrefix, prefixContains } from "../../src/addr/prefix.ts";
 import { C, loadLibc } from "../../src/platform/libc.ts";
 import { AF_UNIX, encodeUnixAddress, SOCK } from "../../src/platform/linux.ts";
 import { isJournal, serviceManager } from "../../src/platform/systemd.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { startService } from "../lab/service.ts";
 
@@ -141,4 +145,34 @@ test("standard error is the journal if it is the file that systemd names", () =>
   // A desktop passes its variable on to programs that write elsewhere.
   expect(isJournal({ JOURNAL_STREAM: "1:1" })).toBe(false);
   expect(isJournal({})).toBe(false);
+});
+
+describe("the unit", () => {
+  const unit = readFileSync(join(import.meta.dir, "../../systemd/sixscope.service"), "utf8");
+  const valuesOf = (name: string) =>
+    [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].flatMap(([, value = ""]) =>
+      value.split(" "),
+    );
+  const reached = valuesOf("IPAddressAllow").map((text) =>
+    parsePrefix(text.includes("/") ? text : `${text}/128`),
+  );
+
+  test.each<[string, Ipv6Address]>([
+    ["all routers of a link", parseIpv6("ff02::2")],
+    ["a neighbour by its solicited-node address", solicitedNodeGroup(parseIpv6("fe80::1234:5678"))],
+    ["a gateway", parseIpv6("fe80::1")],
+  ])("lets a look at the machine reach %s", (_, address) => {
+    expect(reached.some((prefix) => prefixContains(prefix, address))).toBe(true);
+  });
+
+  test("lets no other multicast out", () => {
+    for (const group of ["ff02::1", "ff02::fb", "ff05::2"])
+      expect(reached.some((prefix) => prefixContains(prefix, parseIpv6(group)))).toBe(false);
+  });
+
+  test("has the sockets of a look at the machine", () => {
+    expect(valuesOf("RestrictAddressFamilies")).toEqual(
+      expect.arrayContaining(["AF_NETLINK", "AF_PACKET"]),
+    );
+  });
 });

@@ -4,6 +4,7 @@ import type { CheckResult } from "../../src/tools/check/result.ts";
 import { checkVerdict } from "../../src/tools/check/verdict.ts";
 import type { DnsResult, DnssecDetails } from "../../src/tools/dns/result.ts";
 import { dnsVerdict } from "../../src/tools/dns/verdict.ts";
+import type { HereResult } from "../../src/tools/here/result.ts";
 import type { MtrResult } from "../../src/tools/mtr/result.ts";
 import { mtrVerdict } from "../../src/tools/mtr/verdict.ts";
 import type { MtuResult } from "../../src/tools/mtu/result.ts";
@@ -75,9 +76,58 @@ export const CHECK = {
     ...DATED,
     location: "ams",
     waitedMs: 1234,
-    verdict: checkVerdict("www.example.com", 443, STEPS),
+    verdict: { ...checkVerdict("www.example.com", 443, STEPS), fault: "path" },
   },
 } satisfies CheckResult & { details: { location: string } };
+
+const ENDING = "IPv6 on eth0 ends in 77 s, with its default route via fe80::9.";
+
+export const HERE = {
+  interfaces: [
+    {
+      ...{ name: "eth0", mtu: 1492, state: "up", ra: "accepted" },
+      addresses: [
+        {
+          ...{ ip: "2001:db8::1", prefixLength: 64, state: "preferred", origin: "slaac" },
+          ...{ preferredSeconds: 3600, validSeconds: 7200 },
+        },
+      ],
+      routers: [
+        {
+          ...{ ip: "fe80::9", lifetimeSeconds: 1800, preference: "high", managed: false },
+          ...{ other: true, hopLimit: 64, mtu: 1480, answers: true },
+          prefixes: [
+            {
+              ...{ prefix: "2001:db8::/64", onLink: true, autonomous: true },
+              ...{ preferredSeconds: 3601, validSeconds: 7201 },
+            },
+          ],
+          resolvers: [{ ip: "2001:db8::53", lifetimeSeconds: 1801 }],
+          nat64Prefixes: [{ prefix: "64:ff9b::/96", lifetimeSeconds: 1802 }],
+        },
+      ],
+    },
+  ],
+  routes: [
+    {
+      ...{ prefix: "::/0", via: "fe80::9", interface: "eth0", metric: 1024, origin: "ra" },
+      expiresSeconds: 77,
+    },
+  ],
+  steps: [
+    { name: "kernel", status: "ok", text: "The kernel has IPv6.", ms: 11 },
+    {
+      ...{ name: "route", interface: "eth0", status: "warn", finding: "ending" },
+      ...{ text: ENDING, ms: 3612 },
+    },
+  ],
+  details: {
+    ...DATED,
+    location: "ams",
+    waitedMs: 1234,
+    verdict: { code: "ending", text: ENDING, inSeconds: 77 },
+  },
+} satisfies HereResult & { details: { location: string } };
 
 export const PING: PingResult = {
   ...HEAD,

@@ -23,6 +23,7 @@ const WITHOUT_LABEL: Readonly<Record<string, string>> = {
   recursion: "the same",
   from: "the page offers the locations that answer",
   limit: "the page asks as many as it may",
+  interface: "the page asks about the one that leads out",
 };
 
 /** Parameters that no option of the command sets. */

@@ -9,7 +9,7 @@ export interface Finding {
   readonly state: "ok" | "warning" | "problem" | "unknown";
   readonly tried: string;
   readonly outcome: string;
-  /** Null if there is nothing to do. */
+  /** Null if there is nothing to do, or the outcome says it. */
   readonly advice: string | null;
   /**
    * The command that does it as root, quoted for a shell; words in capitals are for what only the operator
@@ -48,7 +48,7 @@ export function trying(tried: string) {
     warning: finding("warning"),
     /** It does not work. */
     problem: finding("problem"),
-    /** This user may not see it. */
+    /** It could not be seen. */
     unknown: finding("unknown"),
   };
 }

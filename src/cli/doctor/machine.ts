@@ -1,8 +1,9 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
+import type { DnsServer } from "../../dns/server.ts";
 import { openIcmpIfAllowed } from "../../icmp/icmp.ts";
 import { libc } from "../../platform/libc.ts";
-import { tryRead } from "../../platform/regular-file.ts";
-import { listText } from "../../util/text.ts";
+import { lookHere } from "../../tools/here/engine.ts";
+import type { HereStep } from "../../tools/here/result.ts";
 import { rawSocketRemedy } from "../terminal.ts";
 import { type Finding, type Scene, trying } from "./finding.ts";
 
@@ -28,79 +29,48 @@ export function checkRights({
   return [warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy)];
 }
 
-/** Checks what the machine gives to every program. */
-export const checkMachine = () => [checkAddress(), checkDefaultRoute(), checkClock()];
+/** What was tried in each step of `here` that doctor shows; it asks the resolvers itself. */
+const TRIED: Readonly<Partial<Record<HereStep["name"], string>>> = {
+  kernel: "see whether the kernel has IPv6",
+  link: "see whether the link is up",
+  address: "find an IPv6 address of this machine",
+  routers: "solicit the routers of the link",
+  route: "find an IPv6 default route",
+  gateway: "solicit the gateway",
+  firewall: "see what the firewall drops",
+  source: "see from which address packets leave",
+  beyond: "reach what is beyond the gateway",
+};
 
-const CONF = "/proc/sys/net/ipv6/conf";
+const STATES = { ok: "ok", warn: "warning", fail: "problem", skipped: "unknown" } as const;
 
 /** Files that podman and Docker create in every container. */
 const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
 
-const CONTAINER_ADVICE = "run the container with --network=host, or in a network that has IPv6";
+const CONTAINER_ADVICE = "a container without IPv6 needs --network=host or a network that has it";
 
-/** Where the kernel's command line or an option of the module forbids IPv6. */
-const ALLOW_IPV6 =
-  "remove ipv6.disable=1 from /etc/default/grub and run update-grub, or remove disable=1 of ipv6 from /etc/modprobe.d; then reboot";
-
-const ENABLE_IPV6 =
-  "enable it, and for the next boot in /etc/sysctl.conf and /etc/sysctl.d; set addresses again that were set by hand";
-
-const ADDRESS = trying("find an IPv6 address of this machine");
-
-/** Looks for an IPv6 address of global scope; a row of the table ends with scope, flags and name. */
-export function checkAddress(
-  table: string | null = tryRead("/proc/net/if_inet6"),
-  disabled: readonly string[] = disabledOn(),
-  isContainer: boolean = CONTAINER_MARKS.some((path) => existsSync(path)),
-): Finding {
-  const found = table?.matchAll(/^[0-9a-f]{32} [0-9a-f]+ [0-9a-f]+ 00 [0-9a-f]+ +(\S+)$/gm) ?? [];
-  const interfaces = [...new Set(Array.from(found, ([, name]) => name))];
-  if (interfaces.length > 0) return ADDRESS.ok(`found on ${interfaces.join(", ")}`);
-  const finding = missingAddress(table !== null, disabled);
-  return isContainer ? { ...finding, advice: CONTAINER_ADVICE, run: null } : finding;
-}
-
-function missingAddress(hasIpv6: boolean, disabled: readonly string[]): Finding {
-  const { problem } = ADDRESS;
-  if (!hasIpv6) return problem("the kernel has no IPv6", ALLOW_IPV6);
-  if (disabled.length === 0) {
-    const advice = "ask your provider for an IPv6 address and gateway; see ip -6 address";
-    return problem("only loopback and link-local addresses", advice);
-  }
-  // With slashes, the name of an interface may have dots.
-  const switches = disabled.map((name) => `net/ipv6/conf/${name}/disable_ipv6`);
-  const run = ["sysctl", "-w", ...switches.map((name) => `${name}=0`)];
-  return problem(`${listText(switches)} is 1`, ENABLE_IPV6, run);
-}
-
-/** The interfaces where IPv6 is disabled, and `all` and `default`. */
-function disabledOn(): string[] {
-  const names = existsSync(CONF) ? readdirSync(CONF) : [];
-  return names.filter((name) => tryRead(`${CONF}/${name}/disable_ipv6`)?.trim() === "1");
-}
-
-/** Flags of /proc/net/ipv6_route; linux/ipv6_route.h and linux/route.h. */
-const ROUTE = { up: 0x1, reject: 0x200 } as const;
-
-/** The usable default routes in the table of the kernel: the gateway in hex, and the interface. */
-export function defaultRoutes(table: string | null = tryRead("/proc/net/ipv6_route")) {
-  const ROW = /^0{32} 00 0{32} 00 (\w{32}) \w+ \w+ \w+ (\w+) +(\S+)$/gm;
-  return Array.from((table ?? "").matchAll(ROW)).flatMap(
-    ([, gateway = "", flags = "", device = ""]) =>
-      (Number.parseInt(flags, 16) & (ROUTE.up | ROUTE.reject)) === ROUTE.up
-        ? [{ gateway, device }]
-        : [],
-  );
-}
-
-/** Looks for a usable IPv6 default route. */
-export function checkDefaultRoute(routes = defaultRoutes()): Finding {
-  const { ok, warning } = trying("find an IPv6 default route");
-  const names = [...new Set(routes.map(({ device }) => device))];
-  const advice = "targets beyond your own networks answer NETWORK_UNREACHABLE; see ip -6 route";
-  return names.length > 0
-    ? ok(`found on ${names.join(", ")}`)
-    : warning("there is no default route", advice);
+/**
+ * Checks what the machine gives to every program, which takes four to six seconds.
+ *
+ * @param servers the resolvers of the settings, for what is beyond the gateway; none if they are not known
+ */
+export async function checkMachine(
+  servers: readonly DnsServer[] = [],
+): Promise<readonly Finding[]> {
+  const icmp = openIcmpIfAllowed();
+  const prober = "unavailable" in icmp ? null : icmp;
+  const { steps } = await lookHere(servers, null, prober, new AbortController().signal);
+  prober?.close();
+  const isContainer = CONTAINER_MARKS.some((path) => existsSync(path));
+  const findings = steps.flatMap(({ name, status, text }): Finding[] => {
+    const [tried, state] = [TRIED[name], STATES[status]];
+    const advice = isContainer && state === "problem" ? CONTAINER_ADVICE : null;
+    return tried ? [{ state, tried, outcome: text.replace(/\.$/, ""), advice, run: null }] : [];
+  });
+  const isBlind = prober === null || prober.withoutRaw !== null;
+  // What else was skipped was not in question, or the problem explains it.
+  const hasUnknown = isBlind && findings.every(({ state }) => state !== "problem");
+  return [...findings.filter(({ state }) => hasUnknown || state !== "unknown"), checkClock()];
 }
 
 /**

@@ -31,6 +31,8 @@ export interface QuestionFlags {
   readonly dnssec?: boolean;
   /** Asks for the answer even if the server's DNSSEC validation fails: the CD bit, RFC 4035 section 3.2.2. */
   readonly checkingDisabled?: boolean;
+  /** Fills the message with EDNS up to this many bytes, at least 32 and the name; RFC 7830. */
+  readonly paddedBytes?: number;
 }
 
 /** A query as it was sent; its response has to match it. */
@@ -66,8 +68,8 @@ const OPT_BYTES = 11;
 /** The bit of the OPT record's TTL that asks for signatures; RFC 3225 section 3. */
 const DNSSEC_OK = 0x8000;
 
-/** The numbers of EDNS options; RFC 5001, RFC 7871, RFC 8914 section 2. */
-const OPTION = { nsid: 3, clientSubnet: 8, extendedError: 15 } as const;
+/** The numbers of EDNS options; RFC 5001, RFC 7871, RFC 7830, RFC 8914 section 2. */
+const OPTION = { nsid: 3, clientSubnet: 8, padding: 12, extendedError: 15 } as const;
 
 /** Bytes of a datagram that we ask for: passes every usual path without fragments; dnsflagday.net/2020. */
 const EDNS_PAYLOAD_BYTES = 1232;
@@ -91,7 +93,7 @@ export function createQuestion(name: string, type: RecordType, flags: QuestionFl
  * A query with a random ID (RFC 5452 section 9.2) and random case of its letters
  * (draft-vixie-dnsext-dns0x20), except for PTR: middleboxes change the case of reverse names.
  *
- * @param withEdns true to add an OPT record (RFC 6891): 1232 bytes, no options but NSID
+ * @param withEdns true to add an OPT record (RFC 6891): 1232 bytes, no options but NSID or padding
  * @param fillRandom fills the bytes with random ones that are not predictable; for tests
  */
 export function createQuery(
@@ -99,12 +101,13 @@ export function createQuery(
   withEdns: boolean,
   fillRandom: (bytes: Uint8Array<ArrayBuffer>) => void = (bytes) => crypto.getRandomValues(bytes),
 ) {
-  const { wireName, type, dnssec, checkingDisabled, nsid, isIterative } = question;
+  const { wireName, type, dnssec, checkingDisabled, nsid, paddedBytes, isIterative } = question;
   const random = new Uint8Array(2 + 32); // The ID, and a bit for each byte of the name.
   fillRandom(random);
   const id = new ByteReader(random).uint16();
   const nameEnd = HEADER_BYTES + wireName.length;
-  const optionBytes = nsid ? 4 : 0;
+  const paddingBytes = paddedBytes ? paddedBytes - (nameEnd + 4 + OPT_BYTES) : 0;
+  const optionBytes = paddingBytes || (nsid ? 4 : 0);
   const bytes: Uint8Array = new Uint8Array(nameEnd + 4 + (withEdns ? OPT_BYTES + optionBytes : 0));
   const view = new DataView(bytes.buffer);
   view.setUint16(0, id);
@@ -123,6 +126,10 @@ export function createQuery(
     view.setUint16(nameEnd + 11, dnssec ? DNSSEC_OK : 0);
     view.setUint16(nameEnd + 13, optionBytes);
     if (nsid) view.setUint16(nameEnd + 15, OPTION.nsid);
+    if (paddingBytes) {
+      view.setUint16(nameEnd + 15, OPTION.padding);
+      view.setUint16(nameEnd + 17, paddingBytes - 4);
+    }
   }
   return {
     id,

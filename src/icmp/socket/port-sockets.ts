@@ -1,6 +1,6 @@
 /** Sockets whose packets travel as UDP or TCP, and whose answers come back as those to echo requests. */
 import { equalIpv6, ipv6FromBytes } from "../../addr/ipv6.ts";
-import { inheritedRawSocket } from "../../platform/capabilities.ts";
+import { inheritedSocket } from "../../platform/capabilities.ts";
 import { bpfOption, IPPROTO_TCP, IPPROTO_UDP, OPTION, SOCK } from "../../platform/linux.ts";
 import { encodePortsProgram } from "../wire/filter.ts";
 import { HEADER_BYTES, TYPE } from "../wire/packet.ts";
@@ -93,7 +93,7 @@ export class TcpSocket extends ErrorQueueSocket {
 
   /** @throws SystemError */
   constructor(ports = reservedPorts()) {
-    super(inheritedRawSocket(IPPROTO_TCP) ?? openSocket(SOCK.raw, IPPROTO_TCP), [
+    super(inheritedSocket("tcp") ?? openSocket(SOCK.raw, IPPROTO_TCP), [
       [OPTION.checksum, int(CHECKSUM_AT)],
       [OPTION.attachFilter, bpfOption(encodePortsProgram(ports))],
     ]);

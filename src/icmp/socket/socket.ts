@@ -395,10 +395,11 @@ export class ErrorQueueSocket extends EchoSocket {
   }
 }
 
-/** Opens an IPv6 socket that does not block. @throws SystemError */
-export function openSocket(type: number, protocol: number): number {
-  const fd = libc().socket(AF_INET6, type | SOCK.nonblock | SOCK.cloexec, protocol);
-  if (fd < 0) throw lastError(`socket(AF_INET6, ${type}, ${protocol})`);
+/** Opens a socket that does not block, of IPv6 unless another family is given. @throws SystemError */
+export function openSocket(type: number, protocol: number, family: number = AF_INET6): number {
+  const fd = libc().socket(family, type | SOCK.nonblock | SOCK.cloexec, protocol);
+  const name = family === AF_INET6 ? "AF_INET6" : family;
+  if (fd < 0) throw lastError(`socket(${name}, ${type}, ${protocol})`);
   return fd;
 }
 

@@ -5,9 +5,11 @@ import { EXTENSION_HEADERS, IPV6_HEADER_BYTES, NEXT_HEADER_ICMPV6, TYPE } from "
 const PASSED_TYPES = Object.values(TYPE).filter((type) => type !== TYPE.echoRequest);
 
 /** The 32 bytes of ICMP6_FILTER, in which a set bit blocks a type; RFC 3542 section 3.2. */
-export function encodeTypeFilter(): Uint8Array<ArrayBuffer> {
+export function encodeTypeFilter(
+  passed: readonly number[] = PASSED_TYPES,
+): Uint8Array<ArrayBuffer> {
   const words = new Uint32Array(new ArrayBuffer(32)).fill(0xffffffff);
-  for (const type of PASSED_TYPES) {
+  for (const type of passed) {
     words[type >>> 5] = (words[type >>> 5] as number) & ~(1 << (type & 31));
   }
   return new Uint8Array(words.buffer);

@@ -20,7 +20,8 @@ export function Below({ bookmark, document: shown, text, run, ...shell }: BelowP
     const json = `${JSON.stringify(shown, null, 2)}\n`;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([json], { type: "application/json" }));
-    link.download = `${bookmark.tool}-${bookmark.subject.replace(/[^\w.-]+/g, "_")}.json`;
+    const about = [bookmark.tool, bookmark.subject].filter(Boolean).join("-");
+    link.download = `${about.replace(/[^\w.-]+/g, "_")}.json`;
     link.click();
     URL.revokeObjectURL(link.href);
   };

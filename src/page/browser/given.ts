@@ -80,8 +80,8 @@ export async function readFile(file: Blob): Promise<Run> {
       "This file is not the whole result of a run of this version of sixscope; drop one that “Download JSON” has saved.",
     );
   }
-  const { target, hostname = target, compressed } = document;
-  const bookmark = { tool, subject: `${hostname ?? compressed}`, options: {} };
+  const { target, hostname = target, name = hostname, compressed = name } = document;
+  const bookmark = { tool, subject: `${compressed ?? ""}`, options: {} };
   return runWith(bookmark, document, "file");
 }
 

@@ -47,9 +47,15 @@ export function runOf(bookmark: Bookmark): Run | null {
   return state.runs.get(hashOf(bookmark)) ?? null;
 }
 
+/** What a tool without a subject is about: every place that can be asked. */
+const EVERYWHERE: Bookmark["options"] =
+  CALLER.from.names.length > 1 ? { [CALLER.from.name]: CALLER.from.all } : {};
+
 /** Where the link to a tool leads: to its last run about what was asked last, or to a form with that. */
 export function placeOf(tool: ToolName): Bookmark {
-  const wanted = bookmarkFor(tool, state.subject);
+  const wanted = toolOf(tool).subject
+    ? bookmarkFor(tool, state.subject)
+    : { tool, subject: "", options: EVERYWHERE };
   const runs = [...state.runs.values()].map(({ bookmark }) => bookmark);
   const isSame = (each: Bookmark) => each.tool === tool && each.subject === wanted.subject;
   return runs.findLast(isSame) ?? wanted;
@@ -70,7 +76,8 @@ function keep(run: Run): void {
   const hash = hashOf(bookmark);
   const runs = new Map(state.runs);
   runs.delete(hash);
-  change({ bookmark, subject: bookmark.subject, notice: null, runs: runs.set(hash, run) });
+  const subject = bookmark.subject || state.subject;
+  change({ bookmark, subject, notice: null, runs: runs.set(hash, run) });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ToolName } from "../../tools/reports.ts";
 import { checkView } from "./pictures/check.tsx";
+import { hereView } from "./pictures/here.tsx";
 import { mtrView } from "./pictures/mtr.tsx";
 import type { View } from "./pictures/picture.ts";
 import { pingView } from "./pictures/ping.tsx";
@@ -9,6 +10,7 @@ import { validateView } from "./pictures/validate.tsx";
 /** The views of the tools that have one, by their names in `TOOLS`. */
 const VIEWS: Partial<Record<ToolName, View>> = {
   check: checkView,
+  here: hereView,
   validate: validateView,
   ping: pingView,
   trace: traceView,

@@ -82,12 +82,12 @@ export const check = endpoint({
       () => performance.now() - startMs < JOINED_MS && !turn.waited(),
     );
     if (measured === null) throw clientGone();
-    const { stamp, steps } = measured;
+    const { stamp, steps, near } = measured;
     return {
       name: subject,
       port,
       steps: inOrder(steps),
-      details: { ...stamp, verdict: checkVerdict(subject, port, steps), ...turn.waited() },
+      details: { ...stamp, verdict: checkVerdict(subject, port, steps, near), ...turn.waited() },
     };
   },
 });
@@ -102,8 +102,8 @@ async function measure(
   const stamp = newStamp();
   const limit = abortedBy(call.signal, LONGEST_MS);
   const taking = takeSteps(target, port, { ...call, signal: limit.signal }, services, caller);
-  const steps = await taking.finally(() => limit.abort());
+  const taken = await taking.finally(() => limit.abort());
   // Whatever ended with the client was cut, not silent.
   call.signal.throwIfAborted();
-  return { stamp, steps };
+  return { stamp, ...taken };
 }

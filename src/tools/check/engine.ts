@@ -1,4 +1,5 @@
 /** The run of a check: each step begins as soon as what it needs is known. */
+import { once } from "node:events";
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { ApiError, apiErrorOf } from "../../api/errors.ts";
@@ -6,9 +7,12 @@ import { readTexts } from "../../api/parameters.ts";
 import { isOwnAddress } from "../../gate/connection.ts";
 import { FairSlots } from "../../gate/fair-slots.ts";
 import type { Caller } from "../../gate/gate.ts";
+import { abortedBy } from "../../util/abort.ts";
 import { ENOUGH } from "../budget.ts";
 import { dns } from "../dns/endpoint.ts";
 import type { DnsResult } from "../dns/result.ts";
+import { here } from "../here/endpoint.ts";
+import type { HereResult } from "../here/result.ts";
 import { mtr } from "../mtr/endpoint.ts";
 import type { MtrResult } from "../mtr/result.ts";
 import { mtu } from "../mtu/endpoint.ts";
@@ -23,6 +27,7 @@ import { judgeHttp, judgeTls, openTcp, type Service, withReach } from "./connect
 import {
   addressesIn,
   judgeEcho,
+  judgeHere,
   judgeMtr,
   judgeMtu,
   judgeNames,
@@ -31,7 +36,16 @@ import {
   judgeTrace,
 } from "./judge.ts";
 import type { Step } from "./result.ts";
-import { compareFamilies, isWeb, MAX_ADDRESSES, PLAIN_PORT, type Seen, stepOf } from "./verdict.ts";
+import {
+  checkVerdict,
+  compareFamilies,
+  isWeb,
+  MAX_ADDRESSES,
+  mayBeHere,
+  PLAIN_PORT,
+  type Seen,
+  stepOf,
+} from "./verdict.ts";
 
 /** The longest time of a check in milliseconds; a step that has not ended by then is skipped. */
 export const LONGEST_MS = 20_000;
@@ -51,13 +65,22 @@ const ROUNDS = "20";
 type Texts = Readonly<Record<string, string>>;
 
 /** Asks a tool of the table. */
-type Ask = (tool: Endpoint, texts: Texts, onEvent?: Call["onEvent"]) => Promise<object>;
+type Ask = (
+  tool: Endpoint,
+  texts: Texts,
+  onEvent?: Call["onEvent"],
+  signal?: AbortSignal,
+) => Promise<object>;
 
-/** Takes a step; false if it failed, so that those behind it are not taken. */
-type Take = (name: Step["name"], ip: string | null, run: () => Promise<Seen>) => Promise<boolean>;
+/** Takes a step, which is left out if it sees null; false if it failed, so that those behind it are not taken. */
+type Take = (
+  name: Step["name"],
+  ip: string | null,
+  run: () => Promise<Seen | null>,
+) => Promise<boolean>;
 
 /**
- * Takes all steps, and returns them in the order in which they ended.
+ * Takes all steps, and returns them in the order in which they ended, with the look at this machine that began with them.
  *
  * @param target the name, or the one address
  * @param call its signal aborts when the caller has gone, or the time is over
@@ -74,20 +97,21 @@ export async function takeSteps(
   const steps: Step[] = [];
   const enough = new AbortController();
   const timer = setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS);
-  const ask: Ask = async (tool, texts, onEvent) =>
+  const ask: Ask = async (tool, texts, onEvent, within = signal) =>
     (await tool.handle(
       readTexts(tool.parameters, texts),
-      { ...call, enough: enough.signal, onEvent, allowSeconds() {} },
+      { ...call, signal: within, enough: enough.signal, onEvent, allowSeconds() {} },
       // Within the slot of the check.
       { ...services, probeSlots: new FairSlots(1) },
     )) as object;
   const take: Take = async (name, ip, run) => {
     const startMs = performance.now();
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
-    const seen = await run().catch((error: unknown): Seen => {
+    const seen = await run().catch((error: unknown): Seen | null => {
       const over = "It had not ended when the check was over.";
       return { status: "skipped", text: signal.aborted ? over : apiErrorOf(error).message };
     });
+    if (seen === null) return true;
     const step = stepOf(name, ip, seen, performance.now() - startMs);
     steps.push(step);
     call.onEvent?.("step", step);
@@ -162,7 +186,12 @@ export async function takeSteps(
     await Promise.all([
       take("mtu", ip, async () => judgeMtu((await ask(mtu, { target: ip })) as MtuResult)),
       take("mtr", ip, async () => judgeMtr((await ask(mtr, mtrTexts)) as MtrResult, isOpen)),
-      take("trace", ip, async () => judgeTrace((await ask(traceroute, traceTexts)) as TraceResult)),
+      take("trace", ip, async () => {
+        const traced = (await ask(traceroute, traceTexts)) as TraceResult;
+        const { source } = traced.details;
+        isPathHeard ||= traced.hops.some((hop) => hop.ip !== null && hop.ip !== source);
+        return judgeTrace(traced);
+      }),
     ]);
   };
   const checkIpv6 = async () => {
@@ -180,13 +209,26 @@ export async function takeSteps(
     await path;
   };
 
+  let isPathHeard = false;
+  let seen: HereResult | null = null;
+  const looking = abortedBy(signal);
+  const look = async () => {
+    seen = (await ask(here, {}, undefined, looking.signal)) as HereResult;
+    return judgeHere(seen);
+  };
+  const isOver = once(looking.signal, "abort").then(() => null);
+  const looked = services.look && take("here", null, () => Promise.race([look(), isOver]));
   try {
     await Promise.all([ended, checkIpv6(), useIpv4()]);
     const compared = compareFamilies(steps);
     if (compared) await take("compare", null, async () => compared);
-    return steps;
+    // A look takes some seconds, and a clear answer does not wait for it.
+    if (!mayBeHere(checkVerdict(target.text, port, steps))) looking.abort();
+    await looked;
+    return { steps, near: { here: seen as HereResult | null, isPathHeard } };
   } finally {
     clearTimeout(timer);
+    looking.abort();
   }
 }
 

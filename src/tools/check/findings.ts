@@ -3,6 +3,7 @@ import findings from "./findings.json" with { type: "json" };
 
 /** The steps, in the order in which people read them. */
 export const STEPS = [
+  "here",
   "names",
   "policy",
   "echo",
@@ -26,7 +27,7 @@ type Placed = { readonly name: StepName; readonly ip?: string | undefined };
 export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
   const ips = [...new Set(steps.flatMap(({ ip }) => ip ?? []))];
   const placeOf = ({ name, ip = "" }: Step) => [
-    WITH_ADDRESS.includes(name) ? 1 : name === "names" ? 0 : 2,
+    WITH_ADDRESS.includes(name) ? 1 : ["here", "names"].includes(name) ? 0 : 2,
     ...(WITH_ADDRESS.includes(name) ? [ip.includes(":") ? 0 : 1, ips.indexOf(ip)] : []),
     STEPS.indexOf(name),
   ];
@@ -54,6 +55,9 @@ export const CODES = Object.keys(FINDINGS) as Finding[];
 
 /** The findings that are failures. */
 export const FAILURES = CODES.filter((code) => FINDINGS[code].status === "fail");
+
+/** What can be at fault beside the name: the machine that checks with its network, its resolvers, or the path. */
+export const FAULTS = ["here", "dns", "path"] as const;
 
 /** The codes of the verdict: the worst finding, or that there is none. */
 export const VERDICTS = ["works", "partly", "unknown", ...CODES] as const;

@@ -8,6 +8,7 @@ import { once } from "../../api/schemas.ts";
 import { isDecisive } from "../../dns/outcome.ts";
 import { listText, plural } from "../../util/text.ts";
 import type { DnsResult } from "../dns/result.ts";
+import type { HereResult } from "../here/result.ts";
 import type { MtrResult } from "../mtr/result.ts";
 import type { MtuResult } from "../mtu/result.ts";
 import type { PingResult } from "../ping/result.ts";
@@ -117,6 +118,15 @@ export function judgePolicy(
   return { finding: "special-address", text };
 }
 
+/** Judges a look at the machine that checks; a failure there is no finding about the name. */
+export function judgeHere({ steps, details: { verdict } }: HereResult): Seen {
+  const isFailed = steps.some(({ status }) => status === "fail");
+  return {
+    text: verdict.text,
+    ...(verdict.code !== "works" && { status: isFailed ? "fail" : "warn" }),
+  };
+}
+
 /** Judges a ping by echo requests. */
 export function judgeEcho({ stats, details: { verdict } }: PingResult): Seen {
   return { text: verdict.text, ...(stats.received === 0 && { finding: "no-echo" as const }) };
@@ -134,7 +144,12 @@ export function judgePort({ details }: PingResult, isAlive: boolean): Seen | nul
   if (port?.state === "open") return { text };
   if (port?.state === "closed") return { finding: "port-closed", text };
   if (verdict.code === "not-sent") return lost.length > 0 ? { finding: "not-sent", text } : null;
-  if (lost.some((sample) => "from" in sample)) {
+  const errors = lost.filter((sample) => "from" in sample);
+  // As of a neighbour that does not answer: an error of this machine itself blames nobody else.
+  if (errors.length > 0 && errors.every(({ from }) => from === details.source)) {
+    return { finding: "not-sent", text };
+  }
+  if (errors.length > 0) {
     // A firewall that lets echo requests through refuses the port alone.
     return { finding: isAlive || port?.echo ? "port-closed" : "unreachable", text };
   }

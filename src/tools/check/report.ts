@@ -1,4 +1,5 @@
-import { type Draft, factsOf, type Reporter, type Tone, tonedVerdict } from "../report.ts";
+import { type Draft, factsOf, type Reporter, tonedVerdict } from "../report.ts";
+import { TONES } from "../steps.ts";
 import { FAILURES, inOrder, STEPS } from "./findings.ts";
 import type { CheckResult, Step, StepBegin } from "./result.ts";
 
@@ -6,14 +7,6 @@ import type { CheckResult, Step, StepBegin } from "./result.ts";
 export interface CheckDocument extends Omit<Draft<CheckResult, "name">, "steps"> {
   readonly steps: readonly (Step | StepBegin)[];
 }
-
-/** The tone of a step that has ended; none if it was not taken. */
-export const TONES: Readonly<Record<Step["status"], Tone | "">> = {
-  ok: "good",
-  warn: "warn",
-  fail: "bad",
-  skipped: "",
-};
 
 const keyOf = ({ name, ip }: StepBegin) => `${name} ${ip}`;
 

@@ -12,7 +12,8 @@ import {
   whole,
 } from "../../api/schemas.ts";
 import { verdictField, waitedMs } from "../fields.ts";
-import { CODES, STEPS, VERDICTS } from "./findings.ts";
+import { STATUSES } from "../steps.ts";
+import { CODES, FAULTS, STEPS, VERDICTS } from "./findings.ts";
 
 /** The schema of the result. */
 export function checkResult() {
@@ -22,7 +23,12 @@ export function checkResult() {
     steps: list(checkStep(), "The steps, in the order in which people read them."),
     details: z.strictObject({
       ...measured(),
-      verdict: verdictField(VERDICTS),
+      verdict: verdictField(VERDICTS).extend({
+        fault: oneOf(
+          FAULTS,
+          "What is at fault, if that is known: this machine or its network, the resolvers, or the path behind the gateway.",
+        ).exactOptional(),
+      }),
       waitedMs: waitedMs(),
     }),
   });
@@ -41,7 +47,7 @@ export const checkBegin = shape("CheckBegin", "A step of a check that begins.", 
 export const checkStep = shape("CheckStep", "A step of a check.", () => ({
   name: oneOf(STEPS, "What was tried."),
   ip: ipText("The address that it was tried with, of IPv4 for comparison.").exactOptional(),
-  status: oneOf(["ok", "warn", "fail", "skipped"], "The outcome."),
+  status: oneOf(STATUSES, "The outcome."),
   finding: oneOf(CODES, "What is not as it should be.").exactOptional(),
   text: text("What was found, in a few sentences."),
   ms: whole("Milliseconds that it took.", 0),

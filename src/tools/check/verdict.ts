@@ -1,9 +1,11 @@
+import { CODE_TABLE } from "../here/codes.ts";
+import type { HereResult } from "../here/result.ts";
 import { CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
-import type { Step } from "./result.ts";
+import type { CheckResult, Step } from "./result.ts";
 
 /** The finding of a step, before it is one. */
 export type Seen = Omit<Step, "name" | "ip" | "status" | "ms"> & {
-  readonly status?: "warn" | "skipped";
+  readonly status?: "warn" | "fail" | "skipped";
 };
 
 /** A step from what was found in it. */
@@ -82,19 +84,77 @@ const COUNTS = ["none", "one", "two", "three", "four"];
 /** The step of an address that proves that it works: a response on the ports of the web, else a connection. */
 const proofOn = (port: number) => (isWeb(port) ? "http" : "tcp");
 
+/** The near side of a check. */
+export interface NearSide {
+  /** A look at the machine that checks; null if there is none. */
+  readonly here: HereResult | null;
+  /** True if another machine on the way has answered. */
+  readonly isPathHeard: boolean;
+}
+
+const NAMES: readonly Verdict["code"][] = ["names-unknown"];
+const UNSENT: readonly Verdict["code"][] = [...NAMES, "not-sent"];
+const UNANSWERED: readonly Verdict["code"][] = [...UNSENT, "no-answer", "unknown"];
+const TOO_LARGE: readonly Verdict["code"][] = ["mtu-black-hole", "tls-silent", "http-silent"];
+
+/** The verdicts on a name that a failure here explains, by what it does. */
+const EXPLAINED = {
+  ...{ names: NAMES, unsent: UNSENT, unanswered: UNANSWERED, large: TOO_LARGE },
+  all: [...UNANSWERED, ...TOO_LARGE],
+};
+
+/** What a failure here is at fault of; undefined if there is none, or it does not explain the verdict. */
+function faultHere({ here, isPathHeard }: NearSide, { code }: Verdict) {
+  if (!here?.steps.some(({ status }) => status === "fail")) return undefined;
+  const { explains = "unsent", fault = "here" } = CODE_TABLE[here.details.verdict.code];
+  const resolvers = here.steps.find(({ name }) => name === "resolvers");
+  if (NAMES.includes(code) && resolvers?.status === "ok") return undefined;
+  return EXPLAINED[explains].includes(code) && !(isPathHeard && UNANSWERED.includes(code))
+    ? fault
+    : undefined;
+}
+
+/** True if a failure of the machine that checks can explain a verdict. */
+export const mayBeHere = ({ code }: Verdict) => EXPLAINED.all.includes(code);
+
+type Verdict = CheckResult["details"]["verdict"];
+
 /**
  * The conclusion: whether the name works over IPv6, and the worst finding. Its first sentence is for everybody; what
- * follows is the evidence, and what to do.
+ * follows is the evidence, and what to do. Where the machine that checks explains the failure, nobody else is blamed.
  *
  * @param subject the name or address
  */
-export function checkVerdict(subject: string, port: number, steps: readonly Step[]) {
-  const works = (some: readonly Step[]) =>
-    some.some(({ name, status }) => name === proofOn(port) && ["ok", "warn"].includes(status));
+export function checkVerdict(
+  subject: string,
+  port: number,
+  steps: readonly Step[],
+  near: NearSide = { here: null, isPathHeard: false },
+): Verdict {
+  const verdict = verdictOnName(subject, port, steps);
+  // An address that not every network reaches needs no other explanation.
+  const isSpecial = steps.some(({ finding }) => finding === "special-address");
+  const fault = isSpecial ? undefined : faultHere(near, verdict);
+  if (fault) {
+    const works = over(isIpv4, port, steps) ? "; over IPv4 it works" : "";
+    const first = `Whether ${subject} works over IPv6 cannot be told from here${works}.`;
+    return { code: verdict.code, text: `${first} ${near.here?.details.verdict.text}`, fault };
+  }
+  return verdict.code === "not-sent" && !isSpecial ? { ...verdict, fault: "here" } : verdict;
+}
+
+/** True if some connections of a family have worked. */
+const over = (isOfFamily: (step: Step) => boolean, port: number, steps: readonly Step[]) =>
+  steps.some(
+    (step) =>
+      isOfFamily(step) && step.name === proofOn(port) && ["ok", "warn"].includes(step.status),
+  );
+
+function verdictOnName(subject: string, port: number, steps: readonly Step[]): Verdict {
   const ipv4 = steps.filter(isIpv4);
   // A machine without IPv4 says nothing of the name.
   const broken = ipv4.find((step) => isFailed(step) && step.finding !== "not-sent");
-  const overIpv4 = works(ipv4)
+  const overIpv4 = over(isIpv4, port, steps)
     ? "; over IPv4 it works"
     : broken
       ? `; over IPv4 (${broken.ip}) it does not work`
@@ -134,7 +194,7 @@ export function checkVerdict(subject: string, port: number, steps: readonly Step
       worst.ip === subject ? fault : `${subject} does not work over IPv6: ${made}${of}${fault}`;
     return conclude(worst.finding, `${first}${beside}`, worst);
   }
-  if (!works(steps.filter(isIpv6))) {
+  if (!over(isIpv6, port, steps)) {
     const open = steps.find(
       (step) => step.status === "skipped" && DECISIVE.includes(step.name) && !isIpv4(step),
     );

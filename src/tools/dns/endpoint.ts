@@ -130,13 +130,16 @@ export const dns = endpoint({
       call.onEvent?.("reply", reply);
       return reply;
     };
-    const names = resolver === "all" ? RESOLVER_NAMES : ([resolver] as const);
+    // At the command line, only the first one is always there.
+    const isThere = (name: ResolverName, at: number) =>
+      at === 0 || services.config.resolvers[name].length > 0;
+    const names = resolver === "all" ? RESOLVER_NAMES.filter(isThere) : ([resolver] as const);
     const atOnce = querySlots.tryTake(client);
     if (atOnce === null || validates) call.allowSeconds(LONGEST_MS / 1000);
     const release = atOnce ?? (await takeSlot(querySlots, call, TOO_MANY));
     const replies = await Promise.all(names.map(ask)).finally(release);
     const first = firstAnswer(replies);
-    const comparison = resolver === "all" ? compareReplies(replies) : {};
+    const comparison = replies.length > 1 ? compareReplies(replies) : {};
     requireAnswer(first, hostname, comparison);
     const { records, queryTime } = first;
     const found = { ...detailsOf(first), ...comparison };

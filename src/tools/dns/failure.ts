@@ -96,6 +96,9 @@ function failureText(details: ErrorDetails<"RESOLVER_FAILURE">, unreachable?: st
   if (rcode === "SHORTAGE") {
     return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
   }
+  if (rcode === "UNREACHABLE" && attempts.length === 0) {
+    return `/etc/resolv.conf of this machine names no resolver (resolvers-none), so ${name} cannot be looked up; name one there, set SIXSCOPE_RESOLVER_A, or ask one with sixscope dns NAME @SERVER.`;
+  }
   const reason = bogusReason(extendedErrors);
   const proof = proofText(details);
   if (dnssec !== undefined && dnssec.verdict !== "indeterminate") {

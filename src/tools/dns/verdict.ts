@@ -47,7 +47,8 @@ const DIFFERENT: Readonly<Record<Difference, string>> = {
 function comparisonText(details: Details): string {
   const { agree, differences = [], unanswered, findings = [], resolvers = [] } = details;
   if (unanswered === undefined) return "";
-  const answered = unanswered.length === 0 ? "The three resolvers" : "The two that answered";
+  const all = resolvers.length === 2 ? "Both resolvers" : "The three resolvers";
+  const answered = unanswered.length === 0 ? all : "The two that answered";
   const parts = listText(differences.map((each) => DIFFERENT[each]));
   const verdict =
     agree === undefined
@@ -61,8 +62,8 @@ function comparisonText(details: Details): string {
   return [verdict, ...silent, ...findings.map(({ text }) => text)].join(" ");
 }
 
-/** Why a resolver has not answered: its response code, or what became of the first attempt. */
+/** Why a resolver has not answered: its response code, or what became of the first attempt if there was one. */
 function failureOf({ rcode, attempts }: DnsReply): string {
   const isCode = rcode !== undefined && !["UNREACHABLE", "SHORTAGE"].includes(rcode);
-  return isCode ? rcode : (attempts[0]?.outcome ?? "timeout");
+  return isCode ? rcode : (attempts[0]?.outcome ?? rcode ?? "timeout");
 }

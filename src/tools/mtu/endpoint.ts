@@ -49,7 +49,7 @@ export const mtu = endpoint({
     const found = { mtu, atMost, packetTooBig, lastLarge, firstSmall };
     const about = { ...(cause && { cause }), ...(error && { error }), doubtful, flowLabel };
     const verdict = { code, text: mtuText(code, found, hops, about) };
-    const details = { ...about, ...(await run.details(outcome, verdict)) };
+    const details = { ...about, ...(await run.details(outcome, verdict, about)) };
     return { target, ip: run.ip, ...found, hops, details };
   },
 });

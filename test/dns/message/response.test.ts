@@ -40,6 +40,15 @@ describe("a query", () => {
     expect(askedName(pointer.bytes)).toBe("a.ip6.arpa.");
   });
 
+  test("is filled up with a padding option to the bytes that are wanted", () => {
+    const question = createQuestion(".", "NS", { paddedBytes: 40 });
+    expect(createQuery(question, true, allOnes).bytes).toEqual(
+      hex(
+        "ffff 0120 0001 0000 0000 0001 00 0002 0001 00 0029 04d0 0000 0000 000c 000c 0008 0000000000000000",
+      ),
+    );
+  });
+
   test("may have a name of 255 bytes", () => {
     const name = `${`${"a".repeat(63)}.`.repeat(3)}${"a".repeat(61)}.`;
     const { bytes } = createQuery(createQuestion(name, "AAAA"), true, allOnes);

@@ -53,7 +53,7 @@ afterAll(async () => {
 
 testWith(missing).each(Object.entries(ALL))(
   "%s",
-  async (name, { code, says, never = [], evidence, steps = {} }) => {
+  async (name, { code, says, never = [], evidence, fault, steps = {} }) => {
     const result = await (results.get(name) as Promise<CheckResult>);
     const { verdict } = result.details;
     const end = verdict.text.search(/\.( |$)/);
@@ -62,6 +62,7 @@ testWith(missing).each(Object.entries(ALL))(
     for (const words of never) expect(first).not.toMatch(words);
     if (evidence) expect(rest).toMatch(evidence);
     expect(code.split(" or ")).toContain(verdict.code);
+    expect(verdict.fault).toBe(fault as never);
     for (const [step, words] of Object.entries(steps)) {
       expect(result.steps.find((each) => each.name === step)?.text).toMatch(words);
     }

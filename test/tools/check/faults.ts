@@ -13,6 +13,8 @@ export interface Fault extends Site {
   readonly never?: readonly RegExp[];
   /** Words of the evidence, which is behind it. */
   readonly evidence?: RegExp;
+  /** By default, nothing but the name, its servers and the way to them. */
+  readonly fault?: "here";
   /** Words of steps, by their names. */
   readonly steps?: Readonly<Partial<Record<Step["name"], RegExp>>>;
   readonly port?: number;
@@ -374,7 +376,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "no-route": {
     ipv6: [NO_ROUTE],
     code: "not-sent",
-    says: [/cannot be reached from this machine/, IPV4_WORKS],
+    fault: "here",
+    says: [/cannot be told from here/, IPV4_WORKS],
+    evidence: /no way to the Internet/,
   },
   "one-resolver-silent": {
     resolvers: "one-silent",
@@ -384,7 +388,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "resolvers-silent": {
     resolvers: "all-silent",
     code: "names-unknown",
-    says: [/could not be looked up/],
+    fault: "here",
+    says: [/cannot be told from here/],
   },
   translated: {
     ipv6: 0,
@@ -431,7 +436,8 @@ export const MORE: Readonly<Record<string, Fault & { readonly site: string }>> =
   },
   "no route, without a raw socket": {
     ...{ site: "no-route", resolvers: "no-raw", code: "not-sent" },
-    says: [/cannot be reached from this machine; over IPv4 it works/],
+    fault: "here",
+    says: [/cannot be told from here; over IPv4 it works/],
   },
   "a dead address": {
     ...{ site: "dead", literal: 0, code: "no-answer", says: [/^2001:db8:\S+ does not answer$/] },

@@ -3,7 +3,7 @@ import { ApiError } from "../../../src/api/errors.ts";
 import { parseConfig } from "../../../src/config/settings.ts";
 import type { DnsClient } from "../../../src/dns/client.ts";
 import type { DnsRecord } from "../../../src/dns/message/record.ts";
-import type { DnsOutcome, Resolution } from "../../../src/dns/outcome.ts";
+import { type DnsOutcome, NO_SERVER, type Resolution } from "../../../src/dns/outcome.ts";
 import { FairSlots } from "../../../src/gate/fair-slots.ts";
 import { Gate } from "../../../src/gate/gate.ts";
 import { noAddressText, requireAnswer } from "../../../src/tools/dns/failure.ts";
@@ -130,6 +130,14 @@ describe("the message", () => {
       soa,
       attempts: ATTEMPTS,
     });
+  });
+
+  test("a machine without a resolver", () => {
+    const outcome = { ...NO_SERVER, queryTimeMs: 0, question: QUESTION, attempts: [] };
+    const failed = () => requireAnswer(replyOf("resolver_a", outcome), "www.example");
+    expect(failed).toThrow(
+      '/etc/resolv.conf of this machine names no resolver (resolvers-none), so "www.example" cannot be looked up; name one there, set SIXSCOPE_RESOLVER_A, or ask one with sixscope dns NAME @SERVER.',
+    );
   });
 
   test("the details of a timeout have the attempts", () => {

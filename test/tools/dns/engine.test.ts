@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { RESOLVER_NAMES } from "../../../src/config/settings.ts";
+import { parseConfig, RESOLVER_NAMES } from "../../../src/config/settings.ts";
 import type { RecordType } from "../../../src/dns/message/record.ts";
-import type { DnsOutcome, Resolution } from "../../../src/dns/outcome.ts";
+import { type DnsOutcome, NO_SERVER, type Resolution } from "../../../src/dns/outcome.ts";
 import { FairSlots } from "../../../src/gate/fair-slots.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
 import { STAMP } from "../stamp.ts";
@@ -33,28 +33,32 @@ const records = (type: string, ...values: string[]) =>
   answer(...values.map((value) => ({ type, value, ttl: 300 }) as never));
 const link = (value: string) => ({ type: "CNAME", value, ttl: 300 }) as never;
 
-/** The endpoint's answer with `resolver=all` for these resolutions, and how often each resolver was asked. */
+/** The endpoint's answer with `resolver=all` for these resolutions; a resolver without one has no server, as at the command line. */
 async function ask(
   resolutions: readonly Resolution[],
   type: RecordType = "AAAA",
   onEvent = (..._: unknown[]) => {},
 ) {
   const asked: string[] = [];
+  const there = RESOLVER_NAMES.slice(0, resolutions.length);
   const { promise: allAsked, resolve } = Promise.withResolvers<void>();
-  const clients = RESOLVER_NAMES.map((name, at) => ({
+  const clients = there.map((name, at) => ({
     async query(): Promise<DnsOutcome> {
       // No resolver answers before all of them are asked.
-      if (asked.push(name) === RESOLVER_NAMES.length) resolve();
+      if (asked.push(name) === there.length) resolve();
       await allAsked;
       const question = { name: "www.example.", type };
       return { ...(resolutions[at] as Resolution), question, queryTimeMs: at, attempts: [] };
     },
   }));
-  const resolvers = Object.fromEntries(RESOLVER_NAMES.map((name, at) => [name, clients[at]]));
+  const resolvers = Object.fromEntries(there.map((name, at) => [name, clients[at]]));
   const parameters = { hostname: "www.example", type, resolver: "all", dnssec: "no" };
   const call = { signal: new AbortController().signal, client: "", onEvent };
   try {
-    const services = { resolvers, querySlots: new FairSlots(1) };
+    const config = parseConfig({});
+    const missing = RESOLVER_NAMES.slice(there.length).map((name) => [name, []]);
+    const servers = { ...config.resolvers, ...Object.fromEntries(missing) };
+    const services = { resolvers, querySlots: new FairSlots(1), config: { resolvers: servers } };
     return (await dns.handle(parameters, call as never, services as never)) as object;
   } catch (error) {
     return (error as { body: { error: object } }).body.error;
@@ -182,6 +186,24 @@ describe("resolver=all", () => {
         text: "resolver_b has 1 AAAA record for www.example. No two resolvers have answered, so nothing is compared. resolver_a has not answered (REFUSED). resolver_c has not answered (timeout).",
       },
     });
+  });
+
+  test.each<[string, Resolution[], string]>([
+    ["both", [answer(one), answer(one)], " Both resolvers agree."],
+    [
+      "one of both",
+      [NO_SERVER, answer(one)],
+      " No two resolvers have answered, so nothing is compared. resolver_a has not answered (UNREACHABLE).",
+    ],
+    ["the only one", [answer(one)], ""],
+  ])("compares the answers of those that have servers: %s", async (_, resolutions, compared) => {
+    const { resolver, details } = (await ask(resolutions)) as {
+      resolver: string;
+      details: { verdict: object; resolvers?: object[] };
+    };
+    const text = `${resolver} has 1 AAAA record for www.example.${compared}`;
+    expect(details.verdict).toEqual({ code: "answer", text });
+    expect(details.resolvers?.length).toBe(resolutions.length > 1 ? resolutions.length : undefined);
   });
 
   test("is an error if none has answered, whose details have all three", async () => {

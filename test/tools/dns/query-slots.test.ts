@@ -1,5 +1,6 @@
 /** The slots of `/dns`: a flood waits behind itself, and nobody else does. */
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { parseConfig } from "../../../src/config/settings.ts";
 import type { DnsClient } from "../../../src/dns/client.ts";
 import { FairSlots, MAX_WAIT_MS } from "../../../src/gate/fair-slots.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
@@ -18,6 +19,7 @@ function start(limit: number) {
   const query: DnsClient["query"] = () =>
     new Promise((_, fail) => open.push(() => fail(new Error("answered"))));
   const resolvers = { resolver_a: { query }, resolver_b: { query }, resolver_c: { query } };
+  const services = { resolvers, querySlots, config: parseConfig({}) };
   const codes: string[] = [];
   const allowed: number[] = [];
   const ask = (client: string, signal = new AbortController().signal, resolver = "resolver_a") => {
@@ -28,7 +30,7 @@ function start(limit: number) {
       allowSeconds: (s: number) => void allowed.push(s),
     };
     const values = { hostname: "a.test", type: "A", resolver, dnssec: "no" };
-    const result = dns.handle(values, call, { resolvers, querySlots } as never) as Promise<object>;
+    const result = dns.handle(values, call, services as never) as Promise<object>;
     void result.catch(({ code, name, message }) =>
       codes.push(typeof code === "string" ? code : name === "Error" ? message : name),
     );

@@ -1,0 +1,147 @@
+/** Neighbor Discovery on the wire; RFC 4861. */
+import {
+  type Ipv6Address,
+  ipv6FromBytes,
+  ipv6FromWords,
+  ipv6ToBytes,
+  isLinkLocal,
+} from "../addr/ipv6.ts";
+import { solicitedNodeGroup } from "../addr/multicast.ts";
+import { prefixOf } from "../addr/prefix.ts";
+import { ByteReader, FormatError } from "../util/bytes.ts";
+import { attempt } from "../util/errors.ts";
+
+/** ICMPv6 types; RFC 4861 section 4, and Packet Too Big of RFC 4443 section 3.2. */
+export const TYPE = {
+  packetTooBig: 2,
+  routerSolicitation: 133,
+  routerAdvertisement: 134,
+  neighbourSolicitation: 135,
+  neighbourAdvertisement: 136,
+} as const;
+
+/** All routers of a link; RFC 4291 section 2.7.1. */
+const ALL_ROUTERS = ipv6FromWords(0xff020000, 0, 0, 2);
+
+/** Options of one kind that are kept. */
+const MAX_OPTIONS = 8;
+const MIN_BYTES = { 134: 16, 136: 24 } as const;
+const OPTION = { target: 2, prefix: 3, mtu: 5, resolvers: 25, nat64: 38 } as const;
+/** Prefix lengths of a translator by their code; RFC 8781 section 4. */
+const NAT64_LENGTHS = [96, 64, 56, 48, 40, 32];
+const PREFERENCES = ["medium", "high", "medium", "low"] as const;
+
+/** A packet as it came: whoever is not on this link cannot send one with the hop limit 255. */
+export interface Arrived {
+  readonly source: Ipv6Address;
+  readonly hopLimit: number;
+  /** The ICMPv6 message, whose checksum is right. */
+  readonly message: Uint8Array;
+}
+
+/** The options of a message, in their order; undefined if one has the length 0 or ends too late. */
+function optionsOf(message: Uint8Array, from: number) {
+  return attempt(() => {
+    const reader = new ByteReader(message, from);
+    const options: { readonly type: number; readonly body: ByteReader }[] = [];
+    while (reader.remaining > 0) {
+      const type = reader.uint8();
+      const bytes = reader.uint8() * 8;
+      options.push({ type, body: new ByteReader(reader.take(bytes - 2)) });
+    }
+    return options;
+  }, FormatError);
+}
+
+/** What a router says of itself and of its link; RFC 4861 section 4.2. Lifetimes that are null are for ever. */
+export type Advertisement = NonNullable<ReturnType<typeof parseAdvertisement>>;
+
+/** A prefix of an advertisement; RFC 4861 section 4.6.2. */
+export type AdvertisedPrefix = ReturnType<typeof readPrefix>;
+
+/** Reads an advertisement of a router; null if it is none, or RFC 4861 section 6.1.2 says to discard it. */
+export function parseAdvertisement({ source, hopLimit, message }: Arrived) {
+  if (message[0] !== TYPE.routerAdvertisement || message[1] !== 0) return null;
+  if (hopLimit !== 255 || !isLinkLocal(source) || message.length < MIN_BYTES[134]) return null;
+  const options = optionsOf(message, MIN_BYTES[134]);
+  if (options === undefined) return null;
+  const head = new ByteReader(message, 4);
+  const [hops, flags, lifetimeSeconds] = [head.uint8(), head.uint8(), head.uint16()];
+  const read = <Row>(kind: number, readRow: (body: ByteReader) => Row) =>
+    options
+      .filter(({ type }) => type === kind)
+      // One that is shorter than its kind needs says nothing.
+      .flatMap(({ body }) => attempt(() => [readRow(body)], FormatError) ?? [])
+      .slice(0, MAX_OPTIONS);
+  return {
+    lifetimeSeconds,
+    /** RFC 4191 section 2.1. */
+    preference: PREFERENCES[((flags >>> 3) & 3) as 0 | 1 | 2 | 3],
+    managed: (flags & 0x80) !== 0,
+    other: (flags & 0x40) !== 0,
+    hopLimit: hops,
+    mtu: read(OPTION.mtu, (body) => [body.uint16(), body.uint32()]).at(-1)?.[1] ?? null,
+    prefixes: read(OPTION.prefix, readPrefix),
+    resolvers: read(OPTION.resolvers, readResolvers).flat().slice(0, MAX_OPTIONS),
+    nat64Prefixes: read(OPTION.nat64, readNat64),
+  };
+}
+
+function readPrefix(body: ByteReader) {
+  const [length, flags] = [body.uint8(), body.uint8()];
+  const [validSeconds, preferredSeconds] = [lifetime(body), lifetime(body)];
+  body.uint32();
+  if (length > 128) throw new FormatError(`a prefix of ${length} bits`);
+  return {
+    prefix: prefixOf(ipv6FromBytes(body.take(16)), length),
+    onLink: (flags & 0x80) !== 0,
+    autonomous: (flags & 0x40) !== 0,
+    preferredSeconds,
+    validSeconds,
+  };
+}
+
+/** The resolvers of an option; RFC 8106 section 5.1. */
+function readResolvers(body: ByteReader) {
+  body.uint16();
+  const lifetimeSeconds = lifetime(body);
+  // Half an address is no option of them; RFC 8106 section 5.3.1.
+  const ips = Array.from({ length: Math.ceil(body.remaining / 16) }, () => body.take(16));
+  return ips.map((ip) => ({ ip: ipv6FromBytes(ip), lifetimeSeconds }));
+}
+
+/** The prefix of a translator, with its lifetime in units of eight seconds; RFC 8781 section 4. */
+function readNat64(body: ByteReader) {
+  const word = body.uint16();
+  const length = NAT64_LENGTHS[word & 7];
+  if (length === undefined || body.remaining !== 12)
+    throw new FormatError(`prefix length code ${word & 7}, and ${body.remaining} bytes`);
+  const network = ipv6FromBytes(Uint8Array.of(...body.take(12), 0, 0, 0, 0));
+  return { prefix: prefixOf(network, length), lifetimeSeconds: (word >>> 3) * 8 };
+}
+
+function lifetime(body: ByteReader): number | null {
+  const seconds = body.uint32();
+  return seconds === 0xffff_ffff ? null : seconds;
+}
+
+/** The target of an advertisement of a neighbour; null if it is none, or RFC 4861 section 7.1.2 says to discard it. */
+export function parseNeighbour({ hopLimit, message }: Arrived): Ipv6Address | null {
+  const isOne = message[0] === TYPE.neighbourAdvertisement && message[1] === 0 && hopLimit === 255;
+  if (!isOne || message.length < MIN_BYTES[136] || message[8] === 0xff) return null;
+  return optionsOf(message, MIN_BYTES[136]) ? ipv6FromBytes(message.subarray(8, 24)) : null;
+}
+
+/**
+ * A solicitation of all routers, or of one neighbour, with the own link-layer address; RFC 4861 sections 4.1, 4.3 and
+ * 4.6.1. The kernel fills in the checksum.
+ *
+ * @param hardware the link-layer address, which is left out if it is none of Ethernet
+ */
+export function solicitationOf(target: Ipv6Address | null, hardware: Uint8Array) {
+  const option = hardware.length === 6 ? [1, 1, ...hardware] : [];
+  const [to, type, body] = target
+    ? ([solicitedNodeGroup(target), TYPE.neighbourSolicitation, ipv6ToBytes(target)] as const)
+    : ([ALL_ROUTERS, TYPE.routerSolicitation, []] as const);
+  return { to, type, message: Uint8Array.of(type, 0, 0, 0, 0, 0, 0, 0, ...body, ...option) };
+}

@@ -1,0 +1,299 @@
+/** What is said on the links, before the firewall of this machine on its way in and after it on its way out. */
+import { formatIpv6 } from "../addr/format.ts";
+import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
+import { int, openSocket } from "../icmp/socket/socket.ts";
+import { encodeTypeFilter } from "../icmp/wire/filter.ts";
+import { IPV6_HEADER_BYTES, internetChecksum } from "../icmp/wire/packet.ts";
+import { CARRIED, inheritedSocket } from "../platform/capabilities.ts";
+import { errnoName, libc } from "../platform/libc.ts";
+import {
+  AF_PACKET,
+  ALL_PROTOCOLS,
+  BPF,
+  bpfConstant,
+  bpfOption,
+  encodeBpf,
+  IPPROTO_ICMPV6,
+  MEMORY,
+  MSG_DONTWAIT,
+  OPTION,
+  SOCKADDR,
+  SOCKADDR_LL,
+} from "../platform/linux.ts";
+import {
+  type Advertisement,
+  parseAdvertisement,
+  parseNeighbour,
+  solicitationOf,
+  TYPE,
+} from "./discovery.ts";
+import type { Link } from "./kernel.ts";
+import { socketName } from "./machine.ts";
+
+/** A router of the link, with the last that it said. */
+export interface Router {
+  readonly ip: Ipv6Address;
+  readonly advertisement: Advertisement;
+  /** When it came at the earliest, in milliseconds of the monotonic clock. */
+  readonly heardMs: number;
+}
+
+/** ICMPv6 that the firewall of this machine drops. */
+export interface Drop {
+  readonly type: number;
+  readonly direction: "in" | "out";
+}
+
+/** Routers that are kept of a link, and of all. */
+const MAX_ROUTERS = { ofLink: 32, ofAll: 64 } as const;
+/** Neighbours that are kept. */
+const MAX_NEIGHBOURS = 256;
+/** Of each packet, as much is read; the rest of a larger one is no part of what is watched. */
+const MAX_PACKET_BYTES = 2048;
+/** Packets that are read at a time, so that a flood costs bounded time. */
+const PACKETS_A_TURN = 256;
+const WATCHED = Object.values(TYPE);
+/** Those that the firewall must let in. */
+const LET_IN = [TYPE.packetTooBig, TYPE.routerAdvertisement, TYPE.neighbourAdvertisement];
+/** What a filter returns to pass a whole packet. */
+const WHOLE = 0xffff_ffff;
+
+/**
+ * Passes the ICMPv6 messages that are watched. Packets begin with the IPv6 header; the protocol is where Linux
+ * shows it, SKF_AD_OFF + SKF_AD_PROTOCOL.
+ */
+const FILTER = encodeBpf([
+  [BPF.loadHalf, 0xffff_f000],
+  [BPF.jumpIfEqual, 0x86dd, 0, WATCHED.length + 3],
+  [BPF.loadByte, 6],
+  [BPF.jumpIfEqual, IPPROTO_ICMPV6, 0, WATCHED.length + 1],
+  [BPF.loadByte, IPV6_HEADER_BYTES],
+  ...WATCHED.map((type, at) => [BPF.jumpIfEqual, type, WATCHED.length - at, 0] as const),
+  [BPF.returnConstant, 0],
+  [BPF.returnConstant, WHOLE],
+]);
+
+/** What is known of a link: packets before the firewall, those behind it, and the own ones on their way out. */
+class LinkNotes {
+  readonly link: Link;
+  /** By their addresses, the first that was heard first. */
+  readonly routers = new Map<string, Router>();
+  /** Targets of the advertisements of neighbours, and those of the own duplicate address detection. */
+  readonly answered = new Set<string>();
+  readonly detected = new Set<string>();
+  /** Types that came before the firewall, and that it let in. */
+  readonly arrived = new Set<number>();
+  readonly passed = new Set<number>();
+  /** Types that were sent, that the kernel refused to send, and that left. */
+  readonly sent = new Set<number>();
+  readonly refused = new Set<number>();
+  readonly left = new Set<number>();
+
+  constructor(link: Link) {
+    this.link = link;
+  }
+
+  drops(): readonly Drop[] {
+    const out = [...this.sent.difference(this.left).union(this.refused)];
+    const into = [...this.arrived.difference(this.passed)];
+    return [
+      ...out.map((type) => ({ type, direction: "out" }) as const),
+      ...into.map((type) => ({ type, direction: "in" }) as const),
+    ];
+  }
+
+  noteOutgoing(packet: Uint8Array): void {
+    const message = packet.subarray(IPV6_HEADER_BYTES);
+    const [type = 0] = message;
+    this.left.add(type);
+    const isFromNobody = packet.subarray(8, 24).every((byte) => byte === 0);
+    if (type !== TYPE.neighbourSolicitation || !isFromNobody || message.length < 24) return;
+    this.detected.add(formatIpv6(ipv6FromBytes(message.subarray(8, 24))));
+  }
+
+  noteIncoming(packet: Uint8Array, hasRoom: boolean, heardMs: number): void {
+    if (!isChecksumRight(packet)) return;
+    const source = ipv6FromBytes(packet.subarray(8, 24));
+    const message = packet.subarray(IPV6_HEADER_BYTES);
+    const arrived = { source, hopLimit: packet[7] ?? 0, message };
+    const advertisement = parseAdvertisement(arrived);
+    const neighbour = parseNeighbour(arrived);
+    const key = formatIpv6(source);
+    if (advertisement && (hasRoom || this.routers.has(key))) {
+      this.routers.set(key, { ip: source, advertisement, heardMs });
+    }
+    if (neighbour && this.answered.size < MAX_NEIGHBOURS) this.answered.add(formatIpv6(neighbour));
+    const [type = 0] = message;
+    if (advertisement || neighbour || type === TYPE.packetTooBig) this.arrived.add(type);
+  }
+}
+
+/** What was heard on a link: its routers, duplicates of own addresses (RFC 4862 section 5.4), and what the firewall drops. */
+export type LinkHeard = ReturnType<Listener["heard"]>[number];
+
+/** Listens on links until it is closed, and asks their routers and neighbours. */
+export class Listener implements Disposable {
+  readonly #sockets = new DisposableStack();
+  readonly #raw: CarriedSocket;
+  readonly #packet: CarriedSocket;
+  readonly #links: ReadonlyMap<number, LinkNotes>;
+  #readMs = performance.now();
+
+  /** @throws SystemError `EPERM` without CAP_NET_RAW where the process was not started with the sockets */
+  constructor(links: readonly Link[]) {
+    this.#links = new Map(links.map((link) => [link.index, new LinkNotes(link)]));
+    using opened = new DisposableStack();
+    this.#raw = opened.use(new CarriedSocket("discovery"));
+    this.#packet = opened.use(new CarriedSocket("packets"));
+    this.#sockets = opened.move();
+    this.#raw.set(OPTION.multicastHops, int(255));
+    this.#raw.set(OPTION.unicastHops, int(255));
+    this.#raw.set(OPTION.icmp6Filter, encodeTypeFilter(LET_IN));
+    this.#raw.set(OPTION.attachFilter, bpfConstant(WHOLE));
+    this.#packet.set(OPTION.attachFilter, bpfOption(FILTER));
+    this.#packet.hearAll();
+  }
+
+  /** True if an address on a link has said that it is there, or any router, if there is no address. */
+  isAnswered(index: number, ip: Ipv6Address | null): boolean {
+    const { answered, routers } = this.#links.get(index) ?? {};
+    return ip ? answered?.has(formatIpv6(ip)) === true : routers !== undefined && routers.size > 0;
+  }
+
+  /** All that was heard, by link. */
+  heard() {
+    // Where there was no room for all that came, what is missing proves nothing.
+    const isWhole = !this.#raw.hasDropped() && !this.#packet.hasDropped();
+    return Array.from(this.#links, ([index, notes]) => ({
+      index,
+      routers: [...notes.routers.values()],
+      duplicates: [...notes.detected.intersection(notes.answered)] as readonly string[],
+      drops: isWhole ? notes.drops() : [],
+    }));
+  }
+
+  /** Asks a neighbour on a link whether it is there, or all its routers to speak. */
+  solicit(index: number, neighbour: Ipv6Address | null): void {
+    const notes = this.#links.get(index);
+    if (notes === undefined) return;
+    const { to, type, message } = solicitationOf(neighbour, notes.link.hardware);
+    const code = this.#raw.send(message, socketName(to, index));
+    const isRefused = code === "EPERM" || code === "ENOBUFS";
+    // Any other error is one of this machine's addresses or links, and no firewall's.
+    if (code === null || isRefused) notes.sent.add(type);
+    if (isRefused) notes.refused.add(type);
+  }
+
+  /** Reads what has come. */
+  read(): void {
+    const sinceMs = this.#readMs;
+    this.#readMs = performance.now();
+    for (const { bytes, name } of this.#packet.received()) {
+      const packet = withoutPadding(bytes);
+      const notes = this.#links.get(name.getInt32(SOCKADDR_LL.index, true));
+      if (notes === undefined || packet.length < IPV6_HEADER_BYTES + 4) continue;
+      if (name.getUint8(SOCKADDR_LL.packetType) === SOCKADDR_LL.outgoing)
+        notes.noteOutgoing(packet);
+      else notes.noteIncoming(packet, this.#hasRoomOn(notes), sinceMs);
+    }
+    // Behind it, so that what has come meanwhile counts as let in and not as dropped.
+    for (const {
+      bytes: [type = 0],
+      name,
+    } of this.#raw.received()) {
+      const index = name.getUint32(SOCKADDR.scopeId, true);
+      // A sender that is not link-local has no scope.
+      for (const [at, { passed }] of this.#links) if (index === 0 || index === at) passed.add(type);
+    }
+  }
+
+  #hasRoomOn({ routers }: LinkNotes): boolean {
+    const count = this.#links.values().reduce((sum, each) => sum + each.routers.size, 0);
+    return routers.size < MAX_ROUTERS.ofLink && count < MAX_ROUTERS.ofAll;
+  }
+
+  [Symbol.dispose](): void {
+    this.#sockets.dispose();
+  }
+}
+
+/** The socket that the process was started with, or a new one. */
+class CarriedSocket implements Disposable {
+  readonly #fd: number;
+  readonly #isInherited: boolean;
+  readonly #droppedBefore: number;
+
+  /** @throws SystemError */
+  constructor(kind: "discovery" | "packets") {
+    const [family, type, protocol] = CARRIED[kind].socket;
+    const inherited = inheritedSocket(kind);
+    this.#isInherited = inherited !== null;
+    this.#fd = inherited ?? openSocket(type, protocol, family);
+    this.#droppedBefore = this.#dropped();
+  }
+
+  /** Sets an option; the system has every one that is set here. */
+  set([level, option]: readonly [number, number], value: Uint8Array): void {
+    libc().setsockopt(this.#fd, level, option, value, value.byteLength);
+  }
+
+  /** Receives the packets of all protocols, if it is a packet socket; packet(7). */
+  hearAll(): void {
+    const view = new DataView(new ArrayBuffer(SOCKADDR_LL.bytes));
+    view.setUint16(SOCKADDR.family, AF_PACKET, true);
+    view.setUint16(SOCKADDR_LL.protocol, ALL_PROTOCOLS, true);
+    libc().bind(this.#fd, new Uint8Array(view.buffer), SOCKADDR_LL.bytes);
+  }
+
+  /** Sends a message; returns null, or the errno name of the refusal. */
+  send(message: Uint8Array, name: Uint8Array): string | null {
+    const { sendto, errno } = libc();
+    const sent = sendto(this.#fd, message, message.length, 0, name, name.length);
+    return sent < 0 ? errnoName(errno()) : null;
+  }
+
+  /** What has come, with the name of the sender; as much as one turn may take. */
+  *received() {
+    const buffer = new Uint8Array(new ArrayBuffer(MAX_PACKET_BYTES));
+    const sender = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
+    const name = new DataView(sender.buffer);
+    for (let count = 0; count < PACKETS_A_TURN; count++) {
+      const size = Uint32Array.of(SOCKADDR.bytes);
+      const { recvfrom } = libc();
+      const length = recvfrom(this.#fd, buffer, buffer.length, MSG_DONTWAIT, sender, size);
+      if (length < 0) return;
+      yield { bytes: buffer.slice(0, Number(length)), name };
+    }
+  }
+
+  /** True if packets came for which there was no room. */
+  hasDropped(): boolean {
+    return this.#dropped() > this.#droppedBefore;
+  }
+
+  #dropped(): number {
+    const words = new Uint32Array(MEMORY.words);
+    libc().getsockopt(this.#fd, ...OPTION.memory, words, Uint32Array.of(words.byteLength));
+    return words[MEMORY.dropped] ?? 0;
+  }
+
+  /** Closes it, or keeps one that cannot be opened again, from now on without packets. */
+  [Symbol.dispose](): void {
+    if (!this.#isInherited) return void libc().close(this.#fd);
+    this.set(OPTION.attachFilter, bpfConstant(0));
+    while ([...this.received()].length > 0);
+  }
+}
+
+/** The packet without what a link has put behind it. */
+function withoutPadding(packet: Uint8Array): Uint8Array {
+  const [high = 0, low = 0] = packet.subarray(4, 6);
+  return packet.subarray(0, IPV6_HEADER_BYTES + high * 256 + low);
+}
+
+/** True if the checksum of an ICMPv6 packet is right; RFC 8200 section 8.1. */
+function isChecksumRight(packet: Uint8Array): boolean {
+  const pseudo = Uint8Array.of(...packet.subarray(4, 6), 0, IPPROTO_ICMPV6);
+  // The addresses are those of the packet, right before the message.
+  return internetChecksum(Buffer.concat([pseudo, packet.subarray(8)])) === 0;
+}

@@ -1,0 +1,66 @@
+/** Questions to the kernel over rtnetlink; rtnetlink(7). */
+import { openSocket } from "../icmp/socket/socket.ts";
+import { lastError, libc } from "../platform/libc.ts";
+import { AF_INET6, AF_NETLINK, MSG_DONTWAIT, SOCK } from "../platform/linux.ts";
+import { errorOf, type KernelMessage, MESSAGE, splitMessages, TABLES } from "./kernel.ts";
+
+/** NLM_F_REQUEST, and with it NLM_F_DUMP for all rows; linux/netlink.h. */
+const REQUEST = 0x1;
+const DUMP = 0x301;
+/** The kernel fills no larger buffer in one call. */
+const BUFFER_BYTES = 64 * 1024;
+/** Bytes of one table that are read; 4,096 routes take half of it. */
+const MAX_TABLE_BYTES = 2 * 1024 * 1024;
+
+/** The rows of a table of this machine, as far as they fit into 2 MiB. Throws SystemError if the kernel refuses. */
+export function dumpTable(table: keyof typeof TABLES): readonly KernelMessage[] {
+  const body = new Uint8Array(TABLES[table].bytes);
+  // Links are of all families.
+  body[0] = table === "link" ? 0 : AF_INET6;
+  return exchange(table, DUMP, body);
+}
+
+/**
+ * The route that a packet to a destination takes, through all rules and tables, or the errno of the refusal.
+ *
+ * @param destination 16 bytes
+ */
+export function askRoute(destination: Uint8Array): KernelMessage | number {
+  const fixed = new Uint8Array(TABLES.route.bytes);
+  fixed.set([AF_INET6, 128]);
+  // RTA_DST with its length.
+  const attribute = [4 + destination.length, 0, 1, 0, ...destination];
+  const [answer] = exchange("route", REQUEST, Uint8Array.of(...fixed, ...attribute));
+  return answer === undefined ? 0 : (errorOf(answer) ?? answer);
+}
+
+function exchange(
+  table: keyof typeof TABLES,
+  flags: number,
+  body: Uint8Array,
+): readonly KernelMessage[] {
+  const system = libc();
+  const fd = openSocket(SOCK.raw, 0, AF_NETLINK);
+  try {
+    // A request has a type two greater than its rows.
+    const type = TABLES[table].type + 2;
+    const header = Uint32Array.of(MESSAGE.headerBytes + body.length, type | (flags << 16), 0, 0);
+    const request = Uint8Array.of(...new Uint8Array(header.buffer), ...body);
+    if (system.sendto(fd, request, request.length, 0, null, 0) < 0)
+      throw lastError("sendto(AF_NETLINK)");
+    const messages: KernelMessage[] = [];
+    for (let read = 0; read < MAX_TABLE_BYTES; ) {
+      const buffer = new Uint8Array(new ArrayBuffer(BUFFER_BYTES));
+      // The kernel answers within the call, so there is nothing to wait for.
+      const length = Number(system.recvfrom(fd, buffer, buffer.length, MSG_DONTWAIT, null, null));
+      if (length < 0) throw lastError("recvfrom(AF_NETLINK)");
+      read += length;
+      const part = splitMessages(buffer.subarray(0, length));
+      messages.push(...part.filter((message) => message.type !== MESSAGE.done));
+      if (flags !== DUMP || length === 0 || part.some((each) => each.type <= MESSAGE.done)) break;
+    }
+    return messages;
+  } finally {
+    system.close(fd);
+  }
+}

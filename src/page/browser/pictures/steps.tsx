@@ -1,0 +1,59 @@
+import type { STATUSES } from "../../../tools/steps.ts";
+import { TONES } from "../../../tools/steps.ts";
+import { Breakable } from "./parts.tsx";
+
+/** A mark beside the colour of each outcome; a step that runs has none yet. */
+const MARKS = { ok: "✓", warn: "!", fail: "✗", skipped: "–", running: "…" } as const;
+
+/** A step that has ended, or one that runs. */
+interface Step {
+  readonly name: string;
+  readonly status?: (typeof STATUSES)[number];
+  readonly finding?: string;
+  readonly text?: string;
+}
+
+/** The mark of a step in its colour. */
+function Mark({ step: { status } }: { step: Step }) {
+  return (
+    <span class={`mark ${status ? TONES[status] : ""}`} aria-hidden="true">
+      {MARKS[status ?? "running"]}
+    </span>
+  );
+}
+
+interface StepsProps {
+  /** The steps of each list, by its heading. */
+  groups: Iterable<readonly [heading: string, steps: readonly Step[]]>;
+  isDone: boolean;
+}
+
+/** Steps as lists. At the end, those without a finding are folded. */
+export function Steps({ groups, isDone }: StepsProps) {
+  return (
+    <div class="steps">
+      {[...groups].map(([heading, steps]) => (
+        <details open={!isDone || steps.some((step) => "finding" in step)}>
+          <summary>
+            <Breakable text={heading} />{" "}
+            {steps.map((step) => (
+              <Mark step={step} />
+            ))}
+          </summary>
+          <ul>
+            {steps.map((step) => (
+              <li>
+                <Mark step={step} />
+                <span class="soft">
+                  {step.name}
+                  <span class="unseen"> {step.status ?? "running"}</span>
+                </span>
+                <span>{step.text && <Breakable text={step.text} />}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      ))}
+    </div>
+  );
+}

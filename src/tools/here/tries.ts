@@ -1,0 +1,114 @@
+/** What this machine tries beyond its own links: its resolvers, which it asks anyway. */
+import { formatIp } from "../../addr/ip.ts";
+import { type Ipv6Address, ipv6FromWords } from "../../addr/ipv6.ts";
+import { LOOPBACK, prefixContains } from "../../addr/prefix.ts";
+import { createDnsClient } from "../../dns/client.ts";
+import type { DnsServer } from "../../dns/server.ts";
+import { type Way, wayTo } from "../../here/machine.ts";
+import type { Prober } from "../../icmp/prober/prober.ts";
+import { interfaceIndex } from "../../icmp/socket/interfaces.ts";
+import { HEADER_BYTES, IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
+import { NO_WAY, type ResolverTry } from "./facts.ts";
+
+/** Resolvers that are tried; a system has three. */
+const MAX_RESOLVERS = 3;
+/** How often a resolver is asked, and how long each question waits in milliseconds: addresses may be tentative at first. */
+const TRIES = 3;
+const TRY_MS = 1400;
+/** Large packets, three of them, go only where small ones have come back; with all that is small they are less than 64 KB. */
+const MAX_LARGE_BYTES = 9000;
+const HOP_LIMIT = 64;
+/** Stands for the Internet, 2000::/3: nothing is sent to it. */
+const ANYWHERE = ipv6FromWords(0x2000_0000, 0, 0, 1);
+
+export const isLoopback = ({ address }: DnsServer) =>
+  LOOPBACK.some((prefix) => prefixContains(prefix, address));
+
+/** A resolver as texts name it. */
+export const serverText = ({ address, zone }: DnsServer) =>
+  `${formatIp(address)}${zone ? `%${zone}` : ""}`;
+
+/** The way of the kernel to the first of the resolvers, else to the Internet. */
+export function wayOut(servers: readonly DnsServer[]): Way | string {
+  const first = servers.find(
+    (server) => server.address.version === 6 && !isLoopback(server) && !server.zone,
+  );
+  return wayTo((first?.address ?? ANYWHERE) as Ipv6Address);
+}
+
+/** Tries each resolver: questions and echo requests, and large packets to the first from which small ones come back. */
+export function tryResolvers(
+  servers: readonly DnsServer[],
+  prober: Prober | null,
+  signal: AbortSignal,
+): Promise<readonly ResolverTry[]> {
+  let isLargeTried = false;
+  const tryResolver = async (server: DnsServer): Promise<ResolverTry> => {
+    const { address, zone, protocol } = server;
+    const scopeId = zone === undefined ? 0 : (interfaceIndex(zone) ?? 0);
+    let isIterative = true;
+    const ask = (bytes?: number) =>
+      Promise.all([
+        query(server, isIterative, signal, bytes),
+        echo(prober, server, scopeId, signal, bytes),
+      ]);
+    let outcome: ResolverTry["outcome"] = "silent";
+    let isEchoed = false;
+    for (let count = 0; outcome !== "answers" && count < TRIES && !signal.aborted; count++) {
+      // A resolver of a closed network cannot ask others, and need not: what it says of itself is an answer.
+      isIterative = !isIterative;
+      const [answered, echoed] = await ask();
+      outcome = answered;
+      isEchoed ||= echoed === "reply";
+    }
+    const isOutside = address.version === 6 && !isLoopback(server);
+    const way = isOutside ? wayTo(address, scopeId) : NO_WAY;
+    const tried = { server, way, outcome, echoes: isEchoed || outcome === "port-closed" };
+    const isBeyond = typeof way === "object" && way.via !== null && way.mtu !== null;
+    const isSmallBack = isBeyond && outcome === "answers" && isEchoed;
+    if (!isSmallBack || isLargeTried || protocol !== undefined) return { ...tried, large: null };
+    isLargeTried = true;
+    const [answered, echoed] = await ask(Math.min(way.mtu, MAX_LARGE_BYTES));
+    const isBack = answered === "answers" || echoed === "reply" || echoed === "too-big";
+    return { ...tried, large: isBack || (echoed === "unknown" || signal.aborted ? null : false) };
+  };
+  return Promise.all(servers.slice(0, MAX_RESOLVERS).map(tryResolver));
+}
+
+/** One question in packets of a size, which takes as long as it may even if it cannot be sent: an address may be ready by then. */
+async function query(
+  server: DnsServer,
+  isIterative: boolean,
+  signal: AbortSignal,
+  bytes?: number,
+): Promise<ResolverTry["outcome"]> {
+  const startMs = performance.now();
+  const padding = bytes && { paddedBytes: bytes - IPV6_HEADER_BYTES - HEADER_BYTES };
+  const options = { timeoutMs: TRY_MS, signal, isIterative, ...padding };
+  // Every resolver knows the name servers of the root.
+  const outcome = await createDnsClient({ servers: [server] }).query(".", "NS", options);
+  if (outcome.kind === "unreachable") {
+    if (outcome.reason === "ECONNREFUSED") return "port-closed";
+    await Bun.sleep(Math.max(0, TRY_MS - (performance.now() - startMs)));
+    return "not-sent";
+  }
+  return outcome.kind === "timeout" || outcome.kind === "aborted" ? "silent" : "answers";
+}
+
+/** Sends an echo request in a packet of a size. */
+async function echo(
+  prober: Prober | null,
+  { address: target }: DnsServer,
+  scopeId: number,
+  signal: AbortSignal,
+  bytes?: number,
+): Promise<"reply" | "too-big" | "none" | "unknown"> {
+  if (prober === null || target.version === 4) return "unknown";
+  const route = prober.route(target, scopeId);
+  if (typeof route === "string") return "none";
+  const payload = bytes && { payloadBytes: bytes - IPV6_HEADER_BYTES - HEADER_BYTES };
+  const request = { target, scopeId, hopLimit: HOP_LIMIT, timeoutMs: TRY_MS, signal };
+  const answer = await prober.probe({ ...request, ...route, ...payload });
+  if (answer.kind === "reply" || answer.kind === "unknown") return answer.kind;
+  return answer.kind === "error" && answer.type === TYPE.packetTooBig ? "too-big" : "none";
+}

@@ -1,0 +1,494 @@
+/** The conclusion about this machine: each step judges what is known, and the nearest cause wins. */
+import { classifyIpv6 } from "../../addr/classify.ts";
+import { formatIpv6 } from "../../addr/format.ts";
+import type { IpAddress } from "../../addr/ip.ts";
+import { equalIpv6, type Ipv6Address, isLinkLocal } from "../../addr/ipv6.ts";
+import { formatPrefix, prefixContains } from "../../addr/prefix.ts";
+import { type AdvertisedPrefix, type Advertisement, TYPE } from "../../here/discovery.ts";
+import type { OwnAddress, Route, Settings } from "../../here/kernel.ts";
+import type { Interface, Way } from "../../here/machine.ts";
+import { defaultRoutes, type Gateway, type Observation } from "../../here/observe.ts";
+import { firstTrue, listText } from "../../util/text.ts";
+import { CODES, type Finding, STEPS } from "./codes.ts";
+import type { Facts, ResolverTry } from "./facts.ts";
+import type { HereStep } from "./result.ts";
+import { isLoopback, serverText } from "./tries.ts";
+import words from "./words.json" with { type: "json" };
+
+type Status = HereStep["status"];
+
+/** The sentences with the status of their step, by the finding or step that they are about, perhaps with a case behind a slash. */
+type Words = keyof typeof words;
+
+type Values = Readonly<Record<string, string | number | null | undefined>>;
+
+/** The outcome of a step. */
+interface Seen {
+  readonly status: Status;
+  readonly finding?: Finding | undefined;
+  readonly text: string;
+  /** When IPv6 ends because of it, in seconds. */
+  readonly inSeconds?: number;
+}
+
+/** A lifetime that nobody is known to renew is told below this, in seconds. */
+const SOON_SECONDS = 120;
+/** How far apart in seconds lifetimes may be that mean the same: half of the time between two advertisements of a router. */
+const UNCERTAIN_SECONDS = 1.5;
+/** Rows that a sentence names. */
+const MAX_NAMED = 3;
+/** The length of a prefix of which addresses are made; RFC 4862 section 5.5.3. */
+const PREFIX_LENGTH = 64;
+const MAX_STEP_TEXT = 300;
+const MAX_VERDICT_TEXT = 400;
+
+/** A list that names the first few. */
+function some<Row>(rows: readonly Row[], text: (row: Row) => string = String): string {
+  const named = rows.slice(0, MAX_NAMED).map(text);
+  const more = rows.length - named.length;
+  return listText(more > 0 ? [...named, `${more} more`] : named);
+}
+
+type WithIp = Pick<OwnAddress, "ip">;
+const ipOf = ({ ip }: WithIp) => formatIpv6(ip);
+const isUla = ({ ip }: WithIp) => classifyIpv6(ip) === "UniqueLocal";
+const isSame = (a: Ipv6Address | null, b: Ipv6Address | null) =>
+  a !== null && b !== null && equalIpv6(a, b);
+const hasWay = (way: Way | string): way is Way => typeof way === "object";
+const isAlive = ({ outcome, echoes }: ResolverTry) => outcome === "answers" || echoes;
+const nameOf = ({ server }: ResolverTry) => serverText(server);
+const isAdvertised = ({ origin }: Route) => origin === "ra";
+const isMadeOfPrefix = ({ origin }: OwnAddress) => origin === "slaac" || origin === "temporary";
+
+/** A setting as sysctl(8) takes it: with slashes, the name of an interface may have dots. */
+const settingText = (name: string, key: string) =>
+  name.includes(".") ? `net/ipv6/conf/${name}/${key}` : `net.ipv6.conf.${name}.${key}`;
+
+/** The facts with what several steps ask of them. */
+function know(facts: Facts) {
+  const { observation, judged, way, resolvers } = facts;
+  const { before, after, heard, withoutRaw } = observation;
+  const isHere = ({ index }: { readonly index: number }) => index === judged?.index;
+  const mine = heard.find(isHere);
+  const { routers = [], duplicates = [] } = mine ?? {};
+  const { source, via } = hasWay(way) ? way : { source: null, via: null };
+  const on = after.addresses.filter(isHere);
+  const global = on.filter(({ isGlobal }) => isGlobal);
+  // A router may have its address on another interface, as on loopback.
+  const elsewhere = after.addresses.filter((row) => row.isGlobal && isSame(row.ip, source));
+  const all = global.length > 0 ? global : elsewhere;
+  // Those from which the Internet can be reached, if there are any.
+  const own = all.every(isUla) ? all : all.filter((row) => !isUla(row));
+  const usable = own.filter(({ state }) => state === "preferred");
+  const defaults = defaultRoutes(after);
+  const hops = defaults.flatMap((route) => route.hops);
+  const isOnLink = (ip: IpAddress, at: number) =>
+    (ip.version === 6 && isLinkLocal(ip)) ||
+    after.routes.some(
+      ({ prefix, hops }) =>
+        prefix.length > 3 &&
+        prefixContains(prefix, ip) &&
+        hops.some((hop) => hop.via === null && hop.index === at),
+    );
+  const six = resolvers.filter(({ server }) => server.address.version === 6 && !isLoopback(server));
+  const far = six.filter(({ server, way }) => hasWay(way) && !isOnLink(server.address, way.index));
+  const answering = six.filter(({ outcome }) => outcome === "answers");
+  const silent = six.filter((each) => !answering.includes(each));
+  const vias = hops.flatMap((hop) => hop.via ?? []);
+  const interfaceName = (at: number) =>
+    [...after.interfaces, ...before.interfaces].find(({ index }) => index === at)?.name;
+  /** What sentences name. */
+  const values: Values = {
+    ...{ name: judged?.name ?? "this machine", routers: some(routers, ipOf), withoutRaw },
+    ...{ ips: some(own, ipOf), usable: some(usable, ipOf) },
+    ...{ all: some(resolvers, nameOf), answering: some(answering, nameOf) },
+    silent: some(silent, nameOf),
+    via: some(via ? [via] : vias, formatIpv6),
+  };
+  /** The outcome of a step; the words of a failure or warning begin with its finding, if it has one. */
+  const see = (key: Words, more: Values = {}, isWarning = false): Seen => {
+    const all: Values = { ...values, ...more };
+    const status = isWarning ? "warn" : (words[key].status as Status);
+    const isWrong = status === "fail" || status === "warn";
+    const finding = CODES.find((code) => isWrong && code === key.split("/")[0]) as Finding;
+    const text = words[key].text.replace(/\{(\w+)\}/g, (_, name: string) => `${all[name]}`);
+    const isEnding = words[key].text.includes("{inSeconds}");
+    return { status, finding, text, ...(isEnding && { inSeconds: Number(all["inSeconds"]) }) };
+  };
+  const link = judged && after.interfaces.find(isHere);
+  const isBeyondSilent = far.length > 0 && !far.some(isAlive);
+  return {
+    ...{ ...facts, ...observation, canHear: mine !== undefined, routers, duplicates, link },
+    ...{ on, own, usable, source, via, defaults, hops, six, far, answering, isBeyondSilent },
+    ...{ isHere, isOnLink, interfaceName, see },
+    addressEnd: lastEnd(usable.map((row) => addressLife(row, observation, mine !== undefined))),
+    routeEnd: lastEnd(defaults.map((row) => routeLife(row, observation, mine !== undefined))),
+  };
+}
+
+type Known = ReturnType<typeof know>;
+
+/** When a row ends in seconds; null if it stays, or is renewed, or nobody knows whether it is and that is far off. */
+type Life = number | null;
+
+/** The seconds until the last of some rows ends; null if one stays. */
+const lastEnd = (lives: readonly Life[]): Life =>
+  lives.length === 0 || lives.includes(null) ? null : Math.max(0, ...lives.map(Number));
+
+/** The life of a row with a lifetime before and after in whole seconds, and as routers were heard to advertise it. */
+function lifeOf(
+  before: number | null | undefined,
+  now: number | null,
+  { before: { readMs }, after }: Observation,
+  /** Whether one who renews it would have been heard; null if nobody is known to renew it. */
+  isHeard: boolean | null,
+  advertised: readonly { readonly seconds: number; readonly heardMs: number }[] = [],
+): Life {
+  if (before === undefined || before === null || now === null) return null;
+  const expected = [
+    before - (after.readMs - readMs) / 1000 + 2 * UNCERTAIN_SECONDS,
+    ...advertised.map(({ seconds, heardMs }) => seconds - (after.readMs - heardMs) / 1000),
+  ];
+  const isRenewed = expected.some((seconds) => now > seconds - UNCERTAIN_SECONDS);
+  return isRenewed || !(isHeard ?? now < SOON_SECONDS) ? null : now;
+}
+
+function addressLife(row: OwnAddress, observation: Observation, canHear: boolean): Life {
+  const before = observation.before.addresses.find(
+    ({ ip, index }) => index === row.index && equalIpv6(ip, row.ip),
+  );
+  const isHeard = isMadeOfPrefix(row) ? canHear : null;
+  if (before && before.updated !== row.updated) return null;
+  return lifeOf(before?.validSeconds, row.validSeconds, observation, isHeard);
+}
+
+function routeLife(row: Route, observation: Observation, canHear: boolean): Life {
+  const { before, heard } = observation;
+  const keyOf = ({ prefix, hops, metric, table }: Route) =>
+    JSON.stringify([prefix, metric, table, hops]);
+  const earlier = before.routes.find((each) => keyOf(each) === keyOf(row));
+  // One that has the lifetime of an advertisement that was heard is renewed, be it by the kernel or by a program.
+  const advertised = row.hops.flatMap(({ via, index }) =>
+    heard
+      .filter((link) => link.index === index && isAdvertised(row))
+      .flatMap(({ routers }) => routers.filter(({ ip }) => isSame(ip, via)))
+      .map(({ advertisement, heardMs }) => ({ seconds: advertisement.lifetimeSeconds, heardMs })),
+  );
+  const isHeard = isAdvertised(row) ? canHear : null;
+  return lifeOf(earlier?.expiresSeconds, row.expiresSeconds, observation, isHeard, advertised);
+}
+
+const isOfInternet = ({ prefix: { network } }: AdvertisedPrefix) =>
+  network.version === 6 && !isUla({ ip: network }) && !isLinkLocal(network);
+
+/** The setting that makes the kernel ignore advertisements or these parts of them, and what to set; null if it accepts them. */
+function ignoredBy({ settings, name }: Interface, ...parts: (keyof Settings)[]) {
+  const { accept_ra = 1, forwarding = 0 } = settings;
+  const [accept, forward] = [settingText(name, "accept_ra"), settingText(name, "forwarding")];
+  if (accept_ra === 0)
+    return { setting: `${accept} is 0`, remedy: `it to ${forwarding === 0 ? 1 : 2}` };
+  if (accept_ra === 1 && forwarding !== 0)
+    return { setting: `${forward} is 1, and ${accept} is 1, not 2`, remedy: `${accept} to 2` };
+  const part = parts.find((key) => settings[key] === 0);
+  return part ? { setting: `${settingText(name, part)} is 0`, remedy: "it to 1" } : null;
+}
+
+/** True if the kernel accepts advertisements on an interface. */
+export const acceptsAdvertisements = (each: Interface) => ignoredBy(each) === null;
+
+/** Why no address can be made of a prefix, RFC 4862 section 5.5.3; null if one can. */
+function objectionTo({ prefix, preferredSeconds, validSeconds }: AdvertisedPrefix): string | null {
+  if (prefix.network.version === 6 && isLinkLocal(prefix.network)) return "is link-local";
+  if (prefix.length !== PREFIX_LENGTH) return `is no /${PREFIX_LENGTH}`;
+  if (validSeconds === 0) return "has a valid lifetime of 0";
+  const isInverted = validSeconds !== null && (preferredSeconds ?? Infinity) > validSeconds;
+  return isInverted ? "is preferred for longer than it is valid" : null;
+}
+
+const kernel = ({ after, see }: Known) => see(after.hasIpv6 ? "kernel" : "kernel-without-ipv6");
+
+function link({ judged, link, on, after, see }: Known): Seen {
+  const { isUp, hasCarrier, name = "", settings = {} }: Partial<Interface> = link ?? {};
+  const isAll = after.all.disable_ipv6 === 1;
+  const key = firstTrue({
+    "link-down/none": judged === null,
+    "link-down/vanished": !link,
+    "link-down/down": !isUp,
+    "link-down/carrier": !hasCarrier,
+    "disabled/mtu": settings.mtu === undefined && on.length === 0,
+    link: settings.disable_ipv6 !== 1,
+    // The kernel does so by itself.
+    "disabled/duplicate": !isAll && settings.accept_dad === 2,
+    disabled: true,
+  });
+  const setting = settingText(isAll ? "all" : name, "disable_ipv6");
+  return see(key, { mtu: settings.mtu, setting });
+}
+
+function address(known: Known): Seen {
+  const { on, own, usable, source, duplicates, addressEnd, routeEnd, withoutRaw, see } = known;
+  const failed = on.filter(({ state, isGlobal }) => !isGlobal && state === "duplicate");
+  const are = (state: OwnAddress["state"]) =>
+    own.length > 0 && own.every((each) => each.state === state);
+  const key = firstTrue({
+    "address-duplicate": failed.length > 0 || are("duplicate"),
+    "address-duplicate/slaac": duplicates.length > 0 && own.every(isUla),
+    "address/none": own.length === 0 && withoutRaw === null,
+    "no-router/unseen": own.length === 0,
+    "address-tentative": are("tentative"),
+    "address-deprecated": usable.length === 0,
+    "only-ula": usable.every(isUla),
+    "ending/address": addressEnd !== null && addressEnd <= (routeEnd ?? Infinity),
+    address: true,
+  });
+  // A unique local address that is not deprecated goes before them, RFC 6724 section 5.
+  const isUlaUsed = source !== null && isUla({ ip: source });
+  const values = {
+    ...{ ips: some(failed.length > 0 ? failed : own, ipOf), duplicates: some(duplicates) },
+    ...{ origins: some(own, (row) => `${ipOf(row)} (${row.origin})`), inSeconds: addressEnd },
+  };
+  const isHarmless = key === "only-ula" ? !isInternetSilent(known) : !isUlaUsed;
+  return see(key, values, ["only-ula", "address-deprecated"].includes(key) && isHarmless);
+}
+
+/** True if a gateway is there and what is asked beyond it is silent, or there is no way at all. */
+const isInternetSilent = ({ way, via, isBeyondSilent, gateways }: Known) =>
+  !hasWay(way) ||
+  (isBeyondSilent &&
+    (via === null || gateways.some((each) => each.answers && isSame(each.ip, via))));
+
+function routers(known: Known): Seen {
+  const { link, routers, own, usable, on, source, defaults, addressEnd, routeEnd, see } = known;
+  if (known.withoutRaw !== null) return see("routers/unseen");
+  if (!known.canHear || !link) return see("routers/unheard");
+  const isNeeded = own.length === 0 && on.length > 0 && !link.isPointToPoint;
+  if (routers.length === 0) return see(isNeeded ? "no-router" : "routers/none");
+  const said = routers.map(({ advertisement }) => advertisement);
+  const prefixes = said.flatMap((each) => each.prefixes).filter(({ autonomous }) => autonomous);
+  const good = prefixes.filter((each) => objectionTo(each) === null);
+  const isOver = (row: OwnAddress) => row.state === "deprecated" && isMadeOfPrefix(row);
+  const isGlobalMissing =
+    own.every((row) => isUla(row) || isOver(row)) &&
+    good.some((each) => isOfInternet(each) && each.preferredSeconds !== 0);
+  const isDefault = said.some(({ lifetimeSeconds }) => lifetimeSeconds > 0);
+  const addressOff = good.length > 0 ? ignoredBy(link, "accept_ra_pinfo", "autoconf") : null;
+  const routeOff = isDefault ? ignoredBy(link, "accept_ra_defrtr") : null;
+  const missing =
+    ((own.length === 0 || isGlobalMissing) && addressOff) || (defaults.length === 0 && routeOff);
+  const isWorking =
+    defaults.length > 0 && source !== null && !isUla({ ip: source }) && own.length > 0;
+  if (missing && !isWorking) return see("ra-ignored", missing);
+  const ends = [
+    { ...addressOff, inSeconds: addressOff && usable.some(isMadeOfPrefix) ? addressEnd : null },
+    { ...routeOff, inSeconds: routeOff && defaults.some(isAdvertised) ? routeEnd : null },
+  ];
+  const [end] = ends
+    .filter(({ inSeconds }) => inSeconds !== null)
+    .toSorted((a, b) => Number(a.inSeconds) - Number(b.inSeconds));
+  if (end) return see("ra-ignored/ending", end);
+  if (missing) return see("ra-ignored", missing, true);
+  if (own.length > 0) {
+    const contradicting = contradiction(known);
+    return contradicting ? see("routers-disagree", contradicting) : see("routers");
+  }
+  const [unused] = good;
+  if (unused) return see("prefix-not-usable/unused", { prefix: formatPrefix(unused.prefix) });
+  const [bad] = prefixes;
+  if (bad) {
+    const values = { prefix: formatPrefix(bad.prefix), objection: objectionTo(bad) };
+    return see("prefix-not-usable", values);
+  }
+  const isManaged = said.some(({ managed }) => managed);
+  return see(isManaged ? "ra-without-prefix/managed" : "ra-without-prefix");
+}
+
+/** What the default routers of a link must have in common, one value at least; a router without any contradicts none. */
+const COMMON: Readonly<Record<string, (of: Advertisement) => readonly (string | number)[]>> = {
+  // ULAs contradict nothing.
+  "the prefix": ({ prefixes }) =>
+    prefixes.filter(isOfInternet).map(({ prefix }) => formatPrefix(prefix)),
+  "the MTU": ({ mtu }) => (mtu === null ? [] : [mtu]),
+  "the managed flag": ({ managed }) => [managed ? "on" : "off"],
+};
+
+/** Two default routers that contradict each other; null if none do. */
+function contradiction({ routers }: Known) {
+  const defaults = routers.filter((each) => each.advertisement.lifetimeSeconds > 0);
+  for (const [at, a] of defaults.entries()) {
+    for (const b of defaults.slice(at + 1)) {
+      for (const [what, valuesOf] of Object.entries(COMMON)) {
+        const [values, others] = [valuesOf(a.advertisement), valuesOf(b.advertisement)];
+        const isOpen = values.length === 0 || others.length === 0;
+        if (isOpen || values.some((value) => others.includes(value))) continue;
+        const [firstValue, secondValue] = [some(values), some(others)];
+        return { what, first: ipOf(a), second: ipOf(b), firstValue, secondValue };
+      }
+    }
+  }
+  return null;
+}
+
+/** Kinds of routes that stop packets. */
+const DEAD_ENDS: readonly Route["kind"][] = ["unreachable", "prohibit", "blackhole"];
+
+function route({ way, routers, after, via, routeEnd, addressEnd, see }: Known): Seen {
+  const all = after.routes.filter(({ prefix }) => prefix.length === 0);
+  const dead = all.find(({ kind }) => DEAD_ENDS.includes(kind));
+  const lifetimes = routers.map(({ advertisement }) => advertisement.lifetimeSeconds);
+  const isEnding = routeEnd !== null && routeEnd < (addressEnd ?? Infinity);
+  const key = firstTrue({
+    "ending/route": hasWay(way) && isEnding,
+    route: hasWay(way),
+    "no-route/dead-end": dead !== undefined,
+    "no-route/lifetime": lifetimes.length > 0 && lifetimes.every((seconds) => seconds === 0),
+    "no-route/expired": all.some(({ expiresSeconds }) => (expiresSeconds ?? 1) <= 0),
+    "no-route": true,
+  });
+  const leads = via ? `via ${formatIpv6(via)}` : "out";
+  return see(key, { way: leads, inSeconds: routeEnd, kind: dead?.kind });
+}
+
+function gateway(known: Known): Seen {
+  const { hops, resolvers, six, answering, withoutRaw, isBeyondSilent, see } = known;
+  const isVia = (hop: Way | Route["hops"][number], { ip, index }: Gateway) =>
+    hop.index === index && isSame(hop.via, ip);
+  const asked = known.gateways.filter((each) => hops.some((hop) => isVia(hop, each)));
+  const isUsed = (each: Gateway) =>
+    resolvers.some((tried) => isAlive(tried) && hasWay(tried.way) && isVia(tried.way, each));
+  const dead = asked.filter((each) => each.answers === false && !isUsed(each));
+  const alive = asked.filter((each) => !dead.includes(each));
+  const key = firstTrue({
+    "gateway/none": hops.length > 0 && hops.every((hop) => hop.via === null),
+    "gateway/unseen": withoutRaw !== null && known.via !== null,
+    "gateway/unasked": asked.length === 0,
+    gateway: dead.length === 0,
+    "router-dead": alive.length > 0,
+    "router-dead/link": hops.some((hop) => hop.via === null),
+    "gateway-silent": dead.every(({ ip, index }) => known.isOnLink(ip, index)),
+    "gateway-not-on-link": true,
+  });
+  const deadText = some(dead, (each) => `${ipOf(each)} on ${known.interfaceName(each.index)}`);
+  const isSilent = isBeyondSilent || (six.length > 0 && answering.length === 0);
+  const isHarmless = !(dead.some(known.isHere) && isSilent);
+  const isWarning = key.startsWith("router-dead") && isHarmless;
+  return see(key, { alive: some(alive, ipOf), dead: deadText }, isWarning);
+}
+
+/** ICMPv6 messages as RFC 4861 and RFC 4443 name them. */
+const MESSAGES: Readonly<Record<number, string>> = {
+  [TYPE.packetTooBig]: "Packet Too Big",
+  [TYPE.routerSolicitation]: "Router Solicitation",
+  [TYPE.routerAdvertisement]: "Router Advertisement",
+  [TYPE.neighbourSolicitation]: "Neighbor Solicitation",
+  [TYPE.neighbourAdvertisement]: "Neighbor Advertisement",
+};
+
+function firewall({ heard, isHere, interfaceName, withoutRaw, see }: Known): Seen {
+  if (withoutRaw !== null) return see("firewall/unseen");
+  if (heard.length === 0) return see("firewall/unheard");
+  const drops = heard.flatMap(({ index, drops }) => drops.map((drop) => ({ ...drop, index })));
+  if (drops.length === 0) return see("firewall/none");
+  const text = ({ type, direction, index }: (typeof drops)[number]) =>
+    `${MESSAGES[type]} (type ${type}) on its way ${direction} on ${interfaceName(index)}`;
+  return see("firewall", { drops: some(drops, text) }, !drops.some(isHere));
+}
+
+function source({ source, own, usable, see }: Known): Seen {
+  if (source === null) return see("source/none");
+  const isDeprecated = own.some(({ ip, state }) => isSame(ip, source) && state === "deprecated");
+  const isLocal = isUla({ ip: source });
+  const fault = isLocal ? "a unique local address" : isDeprecated ? "deprecated" : null;
+  const better = usable.find((row) => !isUla(row) && !isSame(row.ip, source));
+  const values = { source: formatIpv6(source), fault, better: better && ipOf(better) };
+  return see(fault && better ? "source-wrong" : "source", values);
+}
+
+function resolversStep({ resolvers, six, far, answering, withoutRaw, see }: Known): Seen {
+  const isAnswered = resolvers.some(({ outcome }) => outcome === "answers");
+  const areLocal = resolvers.every(({ server }) => isLoopback(server));
+  const echoing = six.filter(({ echoes }) => echoes);
+  const key = firstTrue({
+    "resolvers-none": resolvers.length === 0,
+    "resolvers/some": answering.length > 0 && answering.length < six.length,
+    resolvers: answering.length > 0,
+    "resolvers/local": areLocal && isAnswered,
+    "resolvers-silent/local": areLocal,
+    "resolvers-ipv4-only": six.length === 0 && isAnswered,
+    "resolvers-ipv4-only/silent": six.length === 0,
+    "resolvers-silent": echoing.length > 0,
+    "resolvers-silent/unseen": withoutRaw !== null,
+    "resolvers/silent": far.length > 0,
+    "resolvers-silent/link": six.some(({ way }) => hasWay(way)),
+    "resolvers-silent/route": true,
+  });
+  return see(key, { echoing: some(echoing, nameOf) });
+}
+
+function beyond({ far, isBeyondSilent, withoutRaw, via, see }: Known): Seen {
+  const narrow = far.filter(({ large }) => large === false);
+  const mtu = narrow.map(({ way }) => (hasWay(way) ? way.mtu : null))[0];
+  const key = firstTrue({
+    "beyond-narrow": narrow.length > 0,
+    "beyond/none": far.length === 0,
+    beyond: !isBeyondSilent,
+    "beyond/unseen": withoutRaw !== null,
+    "beyond-silent": via !== null,
+    "beyond-silent/link": true,
+  });
+  return see(key, { mtu, narrow: some(narrow, nameOf) });
+}
+
+/** What is said where no step has found anything. */
+function works({ via, answering, see }: Known): Seen {
+  const isAnswered = answering.length > 0;
+  const key = firstTrue({
+    "works/both": via !== null && isAnswered,
+    "works/gateway": via !== null,
+    "works/resolver": isAnswered,
+    works: true,
+  });
+  return see(key);
+}
+
+const JUDGES: Readonly<Record<HereStep["name"], (known: Known) => Seen>> = {
+  ...{ kernel, link, address, routers, route, gateway, firewall, source },
+  ...{ resolvers: resolversStep, beyond },
+};
+
+/** The steps that are about no interface. */
+const OF_MACHINE: readonly HereStep["name"][] = ["kernel", "firewall", "resolvers"];
+
+const cut = (text: string, most: number) =>
+  text.length > most ? `${text.slice(0, most - 1)}…` : text;
+
+/** A step of the document, before it is known when it ended. */
+function stepOf(name: HereStep["name"], { status, finding, text }: Seen, { judged }: Facts) {
+  const ofInterface = judged && !OF_MACHINE.includes(name) && { interface: judged.name };
+  const step = { name, ...ofInterface, status, ...(finding && { finding }) };
+  return { ...step, text: cut(text, MAX_STEP_TEXT) };
+}
+
+/** Judges one step by what is known, without regard to the others. */
+export const judgeStep = (name: HereStep["name"], facts: Facts) =>
+  stepOf(name, JUDGES[name](know(facts)), facts);
+
+/** All steps, of which only the nearest cause has failed, and the verdict: a failure goes before a warning. */
+export function judge(facts: Facts) {
+  const known = know(facts);
+  const all = STEPS.map((name) => ({ name, seen: JUDGES[name](known) }));
+  const rankOf = ({ seen: { finding, status } }: (typeof all)[number]) =>
+    CODES.indexOf(finding ?? "works") + (status === "fail" ? 0 : CODES.length);
+  const [cause] = all.filter(({ seen }) => seen.finding).toSorted((a, b) => rankOf(a) - rankOf(b));
+  const steps = all.map(({ name, seen }) => {
+    if (cause === undefined || name === cause.name || seen.status !== "fail")
+      return stepOf(name, seen, facts);
+    const text = `${seen.text} The step ${cause.name} explains it.`;
+    return stepOf(name, { status: "skipped", text }, facts);
+  });
+  const { finding, text, inSeconds } = cause?.seen ?? works(known);
+  const ends = inSeconds !== undefined && { inSeconds };
+  return {
+    steps,
+    verdict: { code: finding ?? "works", text: cut(text, MAX_VERDICT_TEXT), ...ends } as const,
+  };
+}

@@ -1,0 +1,333 @@
+/** What `sixscope here` says of real networks, beside what `ip` and `ping` say of them. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { chmod, copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CODES } from "../../src/tools/here/codes.ts";
+import { hereResult } from "../../src/tools/here/result.ts";
+import { labMissing, programMissing, testWith, tunMissing, usersMissing } from "../lab/lab.ts";
+import { labEnvironment, run } from "../lab/run.ts";
+import { type NetworkDescription, RESOLVER } from "./description.ts";
+import { type Network, startNetwork } from "./network.ts";
+import { TRIALS } from "./networks.ts";
+import { SLAAC, STATIC, setting, type Trial, TWO_LINKS } from "./trial.ts";
+
+/** Networks that stand at once: each waits most of its time. */
+const AT_ONCE = 16;
+/** How far the seconds of `ip` and of the verdict may differ: both round, and look one after the other. */
+const SECONDS_APART = 3;
+const POLL_MS = 20;
+const FOR_EVER = 0xffff_ffff;
+/** What a run may send, and with it `ping` and the kernel. */
+const MAX_RUN = { packets: 150 + 30, bytes: 65_536 + 4096 } as const;
+
+interface Step {
+  readonly name: string;
+  readonly status: string;
+  readonly text: string;
+  readonly ms: number;
+}
+
+/** What is read of the document. */
+interface HereDocument {
+  readonly interfaces: readonly {
+    readonly name: string;
+    readonly addresses: readonly { readonly ip: string; readonly prefixLength: number }[];
+  }[];
+  readonly steps: readonly Step[];
+  readonly details: {
+    readonly startedAt: string;
+    readonly verdict: {
+      readonly code: string;
+      readonly text: string;
+      readonly inSeconds?: number;
+    };
+  };
+}
+
+/** A row of `ip -j addr`, and one of `ip -j route`. */
+interface AddressRow {
+  readonly ifname: string;
+  readonly addr_info: readonly {
+    readonly local: string;
+    readonly prefixlen: number;
+    readonly scope: string;
+    readonly deprecated?: boolean;
+    readonly valid_life_time: number;
+  }[];
+}
+interface RouteRow {
+  readonly dst: string;
+  readonly expires?: number;
+}
+
+/** The client's tables as ip(8) has them, and when that was in milliseconds. */
+async function tablesOf({ inside }: Network) {
+  const script = "ip -6 -j addr; echo; ip -6 -j route show table all";
+  const text = await run(inside("client", ["sh", "-c", script]));
+  const [addresses = "[]", routes = "[]"] = text.split("\n").filter((line) => line !== "");
+  return {
+    addresses: JSON.parse(addresses) as readonly AddressRow[],
+    routes: JSON.parse(routes) as readonly RouteRow[],
+    readMs: Date.now(),
+  };
+}
+
+type Tables = Awaited<ReturnType<typeof tablesOf>>;
+
+/** When the last preferred global address ends, and when the last default route; in milliseconds. */
+function endsOf({ addresses, routes, readMs }: Tables) {
+  const validSeconds = addresses
+    .flatMap(({ addr_info }) => addr_info)
+    .filter(({ scope, deprecated }) => scope === "global" && !deprecated)
+    .map(({ valid_life_time }) => (valid_life_time === FOR_EVER ? Infinity : valid_life_time));
+  const expireSeconds = routes
+    .filter(({ dst }) => dst === "default")
+    .map(({ expires = Infinity }) => expires);
+  return {
+    address: readMs + Math.max(...validSeconds) * 1000,
+    route: readMs + Math.max(...expireSeconds) * 1000,
+  };
+}
+
+/** Whether the Internet answers the system's ping within some seconds, which asks meanwhile. */
+async function reaches({ inside }: Network): Promise<boolean> {
+  const ping = ["ping", "-6", "-n", "-q", "-c", "3", "-i", "0.5", "-w", "4", RESOLVER];
+  const output = await run(inside("client", ["sh", "-c", '"$@" 2>&1 || true', "sh", ...ping]));
+  return / [1-9]\d* received/.test(output);
+}
+
+/**
+ * Sixscope in one file, which starts in half the time that its sources take, and the Bun that runs it: in a folder
+ * that an ordinary user may read.
+ */
+async function bundle(folder: string): Promise<readonly string[]> {
+  const bun = join(folder, "bun");
+  await copyFile(process.execPath, bun);
+  const entrypoints = [join(import.meta.dir, "../../src/main.ts")];
+  await Bun.build({ entrypoints, outdir: folder, target: "bun", minify: true });
+  await chmod(folder, 0o755);
+  return [bun, "--max-http-header-size=4096", join(folder, "main.js")];
+}
+
+const stack = new AsyncDisposableStack();
+let program: Promise<readonly string[]> | undefined;
+
+async function makeProgram(): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "sixscope-here-"));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  return await bundle(folder);
+}
+
+afterAll(() => stack.disposeAsync());
+
+/** The document of `sixscope here`, and its exit status. */
+async function here({ inside }: Network, name?: string, wrapper: readonly string[] = []) {
+  program ??= makeProgram();
+  const args = ["here", ...(name === undefined ? [] : [name]), "--json"];
+  const command = inside("client", [...wrapper, ...(await program), ...args]);
+  const child = Bun.spawn(command, { env: labEnvironment, stdout: "pipe", stderr: "pipe" });
+  const [text, complaint, status] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (text === "") throw new Error(`sixscope here: ${complaint}`);
+  return { document: JSON.parse(text) as HereDocument, status };
+}
+
+const STEPS = [
+  ...["kernel", "link", "address", "routers", "route", "gateway", "firewall", "source"],
+  ...["resolvers", "beyond"],
+];
+
+/** When IPv6 ends by a verdict, in milliseconds: it was made when the last step was. */
+const endOf = ({ steps, details: { startedAt, verdict } }: HereDocument) =>
+  Date.parse(startedAt) +
+  Math.max(...steps.map(({ ms }) => ms)) +
+  (verdict.inSeconds ?? Number.NaN) * 1000;
+
+/** What is so in every document. */
+function checkDocument(document: HereDocument): void {
+  const { steps, details } = document;
+  const { verdict } = details;
+  expect(hereResult().safeParse(document).error).toBeUndefined();
+  expect(steps.map(({ name }) => name)).toEqual(STEPS);
+  const failed = steps.filter(({ status }) => status === "fail");
+  expect(failed.length).toBeLessThanOrEqual(verdict.code === "works" ? 0 : 1);
+  for (const { text } of steps) expect(text.length).toBeLessThanOrEqual(300);
+  expect(verdict.text).toMatch(/^.{1,400}$/);
+}
+
+/** A run sends little, and nothing to others than the configured resolvers. */
+function checkTraffic(before: ReturnType<Network["traffic"]>, after: typeof before): void {
+  expect(after.packets - before.packets).toBeLessThanOrEqual(MAX_RUN.packets);
+  expect(after.bytes - before.bytes).toBeLessThanOrEqual(MAX_RUN.bytes);
+  expect(after.strayPackets - before.strayPackets).toBe(0);
+}
+
+/** The addresses of all interfaces are those of ip(8), some of which come or go meanwhile. */
+function compareAddresses({ interfaces }: HereDocument, before: Tables, after: Tables): void {
+  const setOf = ({ addresses }: Tables) =>
+    new Set(
+      addresses.flatMap(({ ifname, addr_info }) =>
+        addr_info.map(({ local, prefixlen }) => `${ifname} ${local}/${prefixlen}`),
+      ),
+    );
+  const ours = new Set(
+    interfaces.flatMap(({ name, addresses }) =>
+      addresses.map(({ ip, prefixLength }) => `${name} ${ip}/${prefixLength}`),
+    ),
+  );
+  const [earlier, later] = [setOf(before), setOf(after)];
+  expect([...earlier.intersection(later).difference(ours)]).toEqual([]);
+  expect([...ours.difference(earlier.union(later))]).toEqual([]);
+}
+
+let standing = 0;
+const waiting: (() => void)[] = [];
+
+/** Waits until fewer networks stand than may. */
+async function takePlace(): Promise<Disposable> {
+  if (standing === AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+  else standing++;
+  return {
+    [Symbol.dispose]() {
+      const next = waiting.shift();
+      if (next) next();
+      else standing--;
+    },
+  };
+}
+
+async function tryNetwork(trial: Trial): Promise<void> {
+  using _ = await takePlace();
+  await using network = await startNetwork(trial.network);
+  const tables = await tablesOf(network);
+  const before = network.traffic();
+  const [{ document, status }, isReached] = await Promise.all([
+    here(network, undefined, trial.network.wrapper),
+    reaches(network),
+  ]);
+  const { verdict } = document.details;
+  const about = `${verdict.code}: ${verdict.text}`;
+  expect(verdict.code, about).toBe(trial.code);
+  for (const part of trial.has ?? []) expect(verdict.text).toMatch(part);
+  for (const part of trial.lacks ?? []) expect(verdict.text).not.toMatch(part);
+  if (trial.reaches !== null) expect(isReached).toBe(trial.reaches);
+  if (trial.document) expect(document).toMatchObject(trial.document);
+  checkDocument(document);
+  checkTraffic(before, network.traffic());
+  compareAddresses(document, tables, await tablesOf(network));
+  if (trial.code === "works") expect(status).toBe(0);
+  else if (document.steps.some((step) => step.status === "fail")) expect(status).toBe(1);
+  expect(verdict.inSeconds === undefined, about).toBe(trial.ends === undefined);
+  if (trial.ends === undefined) return;
+  const ends = endsOf(tables);
+  expect(Math.abs(endOf(document) - ends[trial.ends]) / 1000, about).toBeLessThan(SECONDS_APART);
+  if (trial.code === "ending") expect(ends[trial.ends]).toBe(Math.min(ends.address, ends.route));
+}
+
+const programs = ["radvd", "rdisc6", "dnsmasq", "nft", "ping", "setpriv"].map(programMissing);
+
+const NAMED: readonly [name: string, NetworkDescription, of: string, code: string][] = [
+  ["beside the way out", TWO_LINKS, "eth1", "works"],
+  [
+    "beside the way out, which is down",
+    { ...TWO_LINKS, later: [["client", "ip link set eth1 down"]] },
+    "eth1",
+    "link-down",
+  ],
+  [
+    "of the way out, which ignores advertisements",
+    { ...SLAAC, first: setting("eth0/accept_ra", 0), settled: [] },
+    "eth0",
+    "ra-ignored",
+  ],
+];
+
+// The test that takes longest begins first.
+describe("networks", () => {
+  const networkTest = testWith(labMissing, ...programs).concurrent;
+
+  networkTest.each(NAMED)("an interface %s can be asked for", async (_, description, of, code) => {
+    using _place = await takePlace();
+    await using network = await startNetwork(description);
+    const { document } = await here(network, of);
+    const { verdict } = document.details;
+    expect(verdict.code, verdict.text).toBe(code);
+    expect(verdict.text).toContain(of);
+  });
+
+  networkTest("an interface that is not there is a wrong parameter", async () => {
+    using _ = await takePlace();
+    await using network = await startNetwork(STATIC);
+    const { document, status } = await here(network, "eth7");
+    expect(document).toMatchObject({
+      error: {
+        code: "INVALID_PARAMETER",
+        details: { parameter: "interface", value: "eth7", allowed: ["eth0"] },
+      },
+    });
+    expect(status).toBe(2);
+  });
+
+  networkTest("an interface that vanishes in the middle is down", async () => {
+    using _ = await takePlace();
+    await using network = await startNetwork(SLAAC);
+    const before = network.traffic();
+    const looking = here(network);
+    while (network.traffic().packets === before.packets) await Bun.sleep(POLL_MS);
+    await run(network.inside("client", ["ip", "link", "del", "eth0"]));
+    const { document } = await looking;
+    checkDocument(document);
+    expect(document.details.verdict.code).toBe("link-down");
+  });
+
+  networkTest("an address ends in the second that was told, as ip monitor sees it", async () => {
+    using _ = await takePlace();
+    await using network = await startNetwork({
+      ...STATIC,
+      ip: [
+        "addr add 2001:db8:1::5/64 dev eth0 valid_lft 40 preferred_lft 40",
+        "route add default via fe80::1 dev eth0",
+      ],
+    });
+    const monitor = Bun.spawn(network.inside("client", ["ip", "-ts", "-6", "monitor", "address"]), {
+      env: labEnvironment,
+      stdout: "pipe",
+    });
+    const { document } = await here(network);
+    expect(document.details.verdict.code).toBe("ending");
+    let [text, deletedMs] = ["", Number.NaN];
+    for await (const part of monitor.stdout.pipeThrough(new TextDecoderStream())) {
+      text += part;
+      const [, time = ""] = /^\[(\S+)\] Deleted .*\n? .*2001:db8:1::5\//m.exec(text) ?? [];
+      deletedMs = Date.parse(time);
+      if (time !== "") break;
+    }
+    monitor.kill();
+    expect(Math.abs(endOf(document) - deletedMs) / 1000).toBeLessThan(SECONDS_APART);
+  });
+
+  const missing = (needs: Trial["needs"]) => {
+    if (needs === "tun") return tunMissing;
+    return needs === "root" ? usersMissing : labMissing;
+  };
+  for (const needs of [undefined, "tun", "root"] as const) {
+    const trialTest = testWith(missing(needs), ...programs).concurrent;
+    trialTest.each(TRIALS.filter((trial) => trial.needs === needs))("$name: $code", tryNetwork);
+  }
+});
+
+test("every code has its network, but for that of a kernel without IPv6", () => {
+  const tried = new Set(TRIALS.map(({ code }) => code));
+  expect(CODES.filter((code) => !tried.has(code))).toEqual(["kernel-without-ipv6"]);
+});
+
+test("each network has a name of its own, 29 of them those of the first trial", () => {
+  expect(new Set(TRIALS.map(({ name }) => name)).size).toBe(TRIALS.length);
+  const first = TRIALS.filter(({ firstTrial }) => firstTrial);
+  expect(first.filter(({ code }) => code === "works")).toHaveLength(5);
+  expect(first.filter(({ code }) => code !== "works")).toHaveLength(24);
+});
