@@ -173,7 +173,7 @@ async function daemonOf({ radvd, dnsmasq }: Router, file: string): Promise<strin
   }
   if (dnsmasq === undefined) return null;
   return [
-    ...["dnsmasq", "-k", "-C", "/dev/null", "-p", "0", "-x", "", "--user=root"],
+    ...["dnsmasq", "-d", "-C", "/dev/null", "-p", "0"],
     ...["--log-facility=/dev/null", "--leasefile-ro", "-i", "eth0", "--bind-dynamic"],
     ...dnsmasq,
   ];

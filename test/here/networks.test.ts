@@ -13,7 +13,7 @@ import { TRIALS } from "./networks.ts";
 import { SLAAC, STATIC, setting, type Trial, TWO_LINKS } from "./trial.ts";
 
 /** Networks that stand at once: each waits most of its time. */
-const AT_ONCE = 16;
+const AT_ONCE = 10;
 /** How far the seconds of `ip` and of the verdict may differ: both round, and look one after the other. */
 const SECONDS_APART = 3;
 const POLL_MS = 20;
