@@ -1,5 +1,5 @@
 import { formatIpv6 } from "../../addr/format.ts";
-import type { Ipv6Address } from "../../addr/ipv6.ts";
+import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import type { Route } from "../../icmp/socket/socket.ts";
 import type { Clock } from "../../util/clock.ts";
@@ -32,7 +32,9 @@ export function createSightings() {
       (places.get(keyOf(hop)) ?? []).filter(({ atMs }) => startMs < atMs + SIGHTING_MS);
     /** True if all answers of a hop came from one address. */
     const isOne = (hop: number) =>
-      new Set(recent(hop).map(({ response }) => formatIpv6(response.from))).size < 2;
+      recent(hop).every(({ response }, _, [first = { response }]) =>
+        equalIpv6(response.from, first.response.from),
+      );
     return {
       /** Remembers the answer of a hop, and whether it came to a repeated request. */
       note(hop: number, response: Response, isRepeat: boolean): void {
