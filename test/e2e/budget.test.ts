@@ -58,7 +58,11 @@ tunTest(
       const { rounds, hops, details } = document;
       expect(rounds).toBeLessThan(20);
       expect(hops.flatMap(({ addresses }) => addresses).length).toBeLessThanOrEqual(1024);
-      expect(details.cutShort).toEqual({ code: "addresses", text: expect.stringMatching(/1024/) });
+      // On a busy machine its work may be too much before there are as many addresses.
+      expect(details.cutShort).toEqual({
+        code: expect.stringMatching(/^(addresses|work)$/),
+        text: expect.stringMatching(/1024|ms of work/),
+      });
       expect(details.verdict).toMatchObject({ text: expect.stringContaining("met its budget") });
       const names = hops.map(({ hostname }) => hostname ?? "");
       expect(Math.max(...names.map(({ length }) => length))).toBe(253);
@@ -67,7 +71,8 @@ tunTest(
       ["mtr", TARGET, "-c", "100", "-i", "0.1", "-m", "64", "-n"],
       { SIXSCOPE_SERVER: new URL(service.url).origin, SIXSCOPE_KEY: service.key },
     );
-    expect(/^Cut short +More than 1024/m.test(stdout)).toBe(true);
+    const cutShort = /^Cut short +.*/m.exec(stdout)?.[0];
+    expect(cutShort).toMatch(/ (More than 1024|The caller's runs took) /);
     await server.stop();
   },
 );

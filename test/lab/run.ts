@@ -8,7 +8,7 @@ export const LAB_VARIABLE = "TEST_LABORATORY";
 export const QUICK = "bun run test:quick leaves it out";
 
 /** How long a test may take on a busy machine. Only an argument of the runner reaches hooks too. */
-export const TIMEOUT = "--timeout=120000";
+export const TIMEOUT = "--timeout=300000";
 
 /** The environment for programs of the laboratory. */
 export const labEnvironment: Readonly<Record<string, string | undefined>> = {

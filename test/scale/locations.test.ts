@@ -69,6 +69,19 @@ async function waitFor(service: Service, names: readonly string[]): Promise<void
   while (!(await isThere())) await Bun.sleep(20);
 }
 
+/** Starts an agent that the service has not heard of, and waits until it has. */
+async function startListed(
+  service: Service,
+  settings: Readonly<Record<string, string>>,
+): ReturnType<typeof startAgent> {
+  const came = () =>
+    service.stderr().split(`"agent came" location=${settings["SIXSCOPE_LOCATION"]}`);
+  const before = came().length;
+  const agent = await startAgent(settings);
+  while (came().length === before) await Bun.sleep(20);
+  return agent;
+}
+
 /** The settings of an instance without keys to count, and without resolvers outside. */
 const SETTINGS = { SIXSCOPE_RESOLVER_A: "[::1]:1", SIXSCOPE_RATE_KEY: "100000" };
 
@@ -297,7 +310,10 @@ describeWith(missing)("agents and an instance with a location", () => {
   });
 
   test("an agent applies its own target policy, and checks parameters again", async () => {
-    await using _agent = await startAgent({ ...settings("ams"), SIXSCOPE_TARGETS_DENY: "::1/128" });
+    await using _agent = await startListed(service, {
+      ...settings("ams"),
+      SIXSCOPE_TARGETS_DENY: "::1/128",
+    });
     expect(await ask(service, "/ping/::1?from=ams")).toMatchObject({
       status: 400,
       error: { code: "TARGET_NOT_ALLOWED", details: { target: "::1" } },
@@ -316,7 +332,10 @@ describeWith(missing)("agents and an instance with a location", () => {
       const zone = "@ 60 SOA ns a 1 2 3 4 5\n@ NS ns\nns AAAA ::1\nbad AAAA 2001:db8:bad::1";
       await using knot = await startKnot({ zones: { "example.test": zone } });
       const resolver = `[::1]:${knot.endpoint.port}`;
-      await using _agent = await startAgent({ ...settings("ams"), SIXSCOPE_RESOLVER_A: resolver });
+      await using _agent = await startListed(service, {
+        ...settings("ams"),
+        SIXSCOPE_RESOLVER_A: resolver,
+      });
       for (const target of ["2001:db8:bad::1", "bad.example.test", "64:ff9b::c000:201"]) {
         expect(await ask(service, `/ping/${target}?count=1&from=ams`)).toMatchObject({
           status: 400,
@@ -333,7 +352,10 @@ describeWith(missing)("agents and an instance with a location", () => {
       },
     });
     const resolver = `[::1]:${knot.endpoint.port}`;
-    await using _agent = await startAgent({ ...settings("ams"), SIXSCOPE_RESOLVER_A: resolver });
+    await using _agent = await startListed(service, {
+      ...settings("ams"),
+      SIXSCOPE_RESOLVER_A: resolver,
+    });
     const { target, locations } = await ask(service, "/dns/www.example.test?from=ams,here");
     expect(target).toBe("www.example.test");
     expect(locations?.[0]?.result?.records?.map(({ value }) => value)).toEqual(["2001:db8::5"]);
@@ -341,7 +363,10 @@ describeWith(missing)("agents and an instance with a location", () => {
   });
 
   test("a caller who leaves ends the work there, and its slot is free", async () => {
-    await using agent = await startAgent({ ...settings("ams"), SIXSCOPE_MAX_PROBES: "1" });
+    await using agent = await startListed(service, {
+      ...settings("ams"),
+      SIXSCOPE_MAX_PROBES: "1",
+    });
     const leave = new AbortController();
     const path = "/mtr/::1?rounds=100&intervalMs=1000&from=ams";
     const response = await stream(service, path, leave.signal);
@@ -355,7 +380,7 @@ describeWith(missing)("agents and an instance with a location", () => {
   });
 
   test("a frozen agent ends with LOCATION_TIMEOUT, and the others' results stand", async () => {
-    await using agent = await startAgent(settings("ams"));
+    await using agent = await startListed(service, settings("ams"));
     agent.signal("SIGSTOP");
     const { status, locations } = await ask(service, "/ping/::1?count=1&from=ams,here");
     agent.signal("SIGCONT");
@@ -369,10 +394,10 @@ describeWith(missing)("agents and an instance with a location", () => {
 
   test("an agent that stops finishes its work, and is gone at once", async () => {
     // Those of other tests were killed, and are known for a while.
-    await using agent = await startAgent(settings("bru"));
-    await using other = await startAgent(settings("bru"));
+    await using agent = await startListed(service, settings("bru"));
+    await using other = await startListed(service, settings("bru"));
     const agents = async () => (await rowOf(service, "bru"))?.agents;
-    while ((await agents()) !== 2) await Bun.sleep(20);
+    expect(await agents()).toBe(2);
     other.signal("SIGTERM");
     await other.exited;
     while ((await agents()) !== 1) await Bun.sleep(20);
@@ -392,7 +417,7 @@ describeWith(missing)("agents and an instance with a location", () => {
   });
 
   test("an agent that is killed in the middle of a run is told, long before the run would have ended", async () => {
-    await using agent = await startAgent(settings("cdg"));
+    await using agent = await startListed(service, settings("cdg"));
     const path = "/mtr/::1?rounds=100&intervalMs=1000&from=cdg";
     const events: SentEvent[] = [];
     for await (const event of readEvents(await stream(service, path))) {
@@ -412,7 +437,7 @@ describeWith(missing)("agents and an instance with a location", () => {
   test("an agent serves its health and its metrics, and nothing of HTTP else", async () => {
     const port = await freePort();
     const listen = { SIXSCOPE_METRICS_LISTEN: `[::1]:${port}` };
-    await using agent = await startAgent({ ...settings("hel"), ...listen });
+    await using agent = await startListed(service, { ...settings("hel"), ...listen });
     const get = (path: string) => fetch(`http://[::1]:${port}${path}`);
     expect((await get("/healthz")).status).toBe(200);
     expect((await get("/api/v1/myip")).status).toBe(404);
@@ -438,14 +463,14 @@ describeWith(missing)("agents and an instance with a location", () => {
     const etag = first.headers.get("etag") ?? "";
     expect([first.status, first.headers.get("content-encoding")]).toEqual([200, "gzip"]);
     expect((await fetch(url, { headers: { "If-None-Match": etag } })).status).toBe(304);
-    await using _agent = await startAgent(settings("dub"));
+    await using _agent = await startListed(service, settings("dub"));
     await waitFor(service, ["dub"]);
     expect((await fetch(url, { headers: { "If-None-Match": etag } })).status).toBe(200);
   });
 
   test("an agent that stops before a run has ended says so", async () => {
     const grace = { SIXSCOPE_STOP_GRACE_MS: "0" };
-    await using agent = await startAgent({ ...settings("ams"), ...grace });
+    await using agent = await startListed(service, { ...settings("ams"), ...grace });
     const path = "/mtr/::1?rounds=100&intervalMs=1000&from=ams";
     const events: SentEvent[] = [];
     for await (const event of readEvents(await stream(service, path))) {
@@ -459,8 +484,8 @@ describeWith(missing)("agents and an instance with a location", () => {
   });
 
   test("two agents with one location share the work", async () => {
-    await using one = await startAgent(settings("ams"));
-    await using two = await startAgent(settings("ams"));
+    await using one = await startListed(service, settings("ams"));
+    await using two = await startListed(service, settings("ams"));
     await waitFor(service, ["ams", "here"]);
     // That the server chooses one of them each time has a chance of 2e-12.
     const asked = 40;
@@ -473,7 +498,7 @@ describeWith(missing)("agents and an instance with a location", () => {
   });
 
   test("a server that is killed cuts a stream with an error, and comes back", async () => {
-    await using agent = await startAgent(settings("ams"));
+    await using agent = await startListed(service, settings("ams"));
     await waitFor(service, ["ams", "here"]);
     const path = "/mtr/::1?rounds=100&intervalMs=1000&from=ams";
     const events: SentEvent[] = [];
