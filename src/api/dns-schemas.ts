@@ -3,6 +3,7 @@ import { mapValues } from "../util/objects.ts";
 import {
   extendedError,
   flag,
+  ipText,
   ipv4Text,
   ipv6Text,
   list,
@@ -144,11 +145,33 @@ export const dnsReply = shape("DnsReply", "What one of several resolvers said.",
   ...replyFields(),
 }));
 
-const dnsFinding = shape("DnsFinding", "A hint at why a resolver's reply differs.", () => ({
-  resolver: resolverName(),
+const zoneServer = shape("ZoneServer", "A name server of a zone at one address.", () => ({
+  name: text("Its name."),
+  ip: ipText("The address; null if it has none, or none is known.").nullable(),
+  outcome: oneOf(
+    [
+      ...["answer", "lame", "silent", "not-allowed", "no-route"],
+      ...["not-asked", "no-address", "not-known"],
+    ] as const,
+    "`answer`: it answers for the zone; `lame`: it does not, or only from what it has heard; `silent`: nothing comes back; `not-allowed`: the policy refuses the address; `no-route`: this machine cannot send to it; `not-asked`: enough packets had left; `no-address`: the name has none; `not-known`: its addresses could not be looked up.",
+  ),
+  serial: whole("That of its SOA record; null without one.", 0, 0xffff_ffff).nullable(),
+  authoritative: flag("Whether it answers as an authority (the AA bit).").nullable(),
+  signed: flag("Whether it signs its SOA record.").nullable(),
+  ms: whole("Milliseconds to its answer.", 0).nullable(),
+}));
+
+const dnsFinding = shape("DnsFinding", "What explains a difference, or is wrong.", () => ({
+  ...optional({
+    resolver: resolverName(),
+    servers: list(z.string(), "The names of the servers that it is about."),
+  }),
   code: oneOf(
-    ["filtered", "perhaps-filtered", "stale", "place"],
-    "`filtered`: it says that it blocks the name; `perhaps-filtered`: it denies a name that others know; `stale`: its answer is older than its TTL; `place`: where the answer is from.",
+    [
+      ...["filtered", "perhaps-filtered", "rewritten", "dnssec-failure", "stale", "place"],
+      ...["lame", "serials-differ", "answers-differ", "unsigned-server", "silent", "no-ipv6"],
+    ] as const,
+    "Of a resolver: `filtered`: it says that it blocks the name; `perhaps-filtered`: it lacks what others have; `rewritten`: it has what others lack, or has it otherwise; `dnssec-failure`: it refuses the answer as bogus, or its own is; `stale`: its answer is older than its TTL; `place`: where the answer is from. Of servers of a zone: `lame`, `silent`: as their outcome; `serials-differ`, `answers-differ`: the fewer have another copy; `unsigned-server`: it does not sign, and others do; `no-ipv6`: it has no IPv6 address.",
   ),
   text: text("The same in a sentence."),
 }));
@@ -164,6 +187,7 @@ export const answerDetails = () => ({
       "What differs between those that have answered; `ttl` if the records differ in nothing else, `chain` if their CNAME records do.",
     ),
     unanswered: list(resolverName(), "Those that have not answered; they are not compared."),
-    findings: list(dnsFinding(), "What the resolvers say or show of their answers."),
+    servers: list(zoneServer(), "With `resolver=zone`: the zone's name servers."),
+    findings: list(dnsFinding(), "What explains differences, and what is wrong."),
   }),
 });

@@ -102,9 +102,11 @@ export const measured = () => ({
 
 /** A resolver that a client can choose. */
 export const resolverName = once(() =>
-  z
-    .enum(["resolver_a", "resolver_b", "resolver_c"])
-    .meta({ id: "ResolverName", description: "A resolver that the operator has configured." }),
+  z.enum(["resolver_a", "resolver_b", "resolver_c", "zone"]).meta({
+    id: "ResolverName",
+    description:
+      "A resolver that the operator has configured, or `zone` for the name servers of the zone itself.",
+  }),
 );
 
 /** The network that an address belongs to. */

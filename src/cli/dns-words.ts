@@ -13,7 +13,10 @@ const NAMED_SERVER = /^((?:tls|https):\/\/)?([^\s:/@#?[\]]+)(:\d{1,5})?(\/[^\s#]
 /** Adds the words of `sixscope dns`, as dig(1) takes them: a name, a type, a server. */
 export function addDnsWords(command: Command): void {
   const words = new Argument("[words...]", "the name, then a type and a server");
-  words.argChoices = [...RECORD_TYPES, ...[...RESOLVER_NAMES, "all"].map((name) => `@${name}`)];
+  words.argChoices = [
+    ...RECORD_TYPES,
+    ...[...RESOLVER_NAMES, "all", "zone"].map((name) => `@${name}`),
+  ];
   command
     .usage("[options] [name] [type] [@server]")
     .addArgument(words)
@@ -38,7 +41,7 @@ export async function readDnsWords(
   if (servers.length > 0) return command.error("error: name one server");
   const parameters = { hostname: name, ...(type && { type }) };
   if (server === undefined) return { parameters, config: {} };
-  if (/^@(resolver_\w+|all)$/.test(server)) {
+  if (/^@(resolver_\w+|all|zone)$/.test(server)) {
     return { parameters: { ...parameters, resolver: server.slice(1) }, config: {} };
   }
   const { resolvers } = configHere(environment);
@@ -47,7 +50,7 @@ export async function readDnsWords(
   const found = parsed ? [parsed] : await lookUpServer(resolverTitle, resolvers.resolver_a);
   if (found === null) {
     return command.error(
-      `error: ${server} is not a server; write @resolver_b, @all, @address[:port] or @name[:port]`,
+      `error: ${server} is not a server; write @resolver_b, @all, @zone, @address[:port] or @name[:port]`,
     );
   }
   if (found.length === 0) {

@@ -12,7 +12,7 @@ import { callServer, isPrivateWay, ownKey, parseServer, readKey } from "./call-s
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS } from "./formats.ts";
 import { isTerminal } from "./screen.ts";
-import { ONE_LOCATION, runTool } from "./tool.ts";
+import { inCommandWords, ONE_LOCATION, runTool } from "./tool.ts";
 
 const KEY_FROM =
   "with --server, the environment variable or the file that has its API key (default: SIXSCOPE_KEY, for SIXSCOPE_SERVER alone)";
@@ -160,8 +160,7 @@ function read(parameters: Parameters, texts: Readonly<Record<string, string>>, c
   try {
     return readTexts(parameters, texts);
   } catch (error) {
-    const { message } = apiErrorOf(error);
-    return command.error(`error: ${message.replace("The parameter ", "")}`);
+    return command.error(`error: ${inCommandWords(apiErrorOf(error).message)}`);
   }
 }
 

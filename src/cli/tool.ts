@@ -14,6 +14,17 @@ import { createScreen, type Screen } from "./screen.ts";
 /** The error if `--format` meets the answer of several locations. */
 export const ONE_LOCATION = "--format can show only one location; name one with --from";
 
+/** What the API's messages say in words of a request, and what a user of commands writes. */
+const WORDS: readonly (readonly [string, string])[] = [
+  ["The parameter ", ""],
+  ["type=PTR", "-x"],
+  ["fe80::1%25eth0", "fe80::1%eth0"],
+];
+
+/** A message of the API in the words of the command line. */
+export const inCommandWords = (message: string) =>
+  WORDS.reduce((text, [word, own]) => text.replaceAll(word, own), message);
+
 /** How an answer is printed. */
 export interface Output {
   /** The API's document instead of lines. */
@@ -60,7 +71,7 @@ export async function runTool(
   const complain = (document: object, { code, message }: NonNullable<ApiAnswer["error"]>) => {
     if (!json) {
       view.print(reportOf(name, document));
-      screen.complain(message);
+      screen.complain(inCommandWords(message));
     }
     // A text that is not an address answers the question of what it is.
     const isWrong = code.startsWith("INVALID_") && name !== "validate";

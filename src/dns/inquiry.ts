@@ -117,7 +117,10 @@ export function inquire(
     if (server === undefined) return;
     queue.push(server);
     const startMs = clock.nowMs();
-    const exchange = startExchange(context, server.address, question);
+    // A server that drops EDNS answers without it, where there are no signatures either.
+    const isLast = attempts.length > 1 && attempts.some((other) => other.server === server);
+    const withEdns = question.dnssec === true || !isLast;
+    const exchange = startExchange(context, server.address, question, withEdns);
     const attempt: RunningAttempt = { server, exchange, startMs, endMs: startMs, result: null };
     attempts.push(attempt);
     exchange.result.then(

@@ -107,7 +107,10 @@ export function resolutionOf(server: string, question: Question, result: ServerR
     records: [],
   };
   if (result.kind === "malformed") return { ...from, kind: "malformed" };
-  if (result.kind === "referral") return { ...from, kind: "failure", rcode: "REFERRAL" };
+  if (result.kind === "referral") {
+    const message = question.dnssec && { message: result.bytes };
+    return { ...from, kind: "failure", rcode: "REFERRAL", ...message };
+  }
   if (result.kind === "unreachable") {
     const rcode = isShortage(result.code) ? "SHORTAGE" : "UNREACHABLE";
     return { ...from, kind: "unreachable", rcode, reason: outcomeName(result) };
@@ -139,9 +142,13 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   };
 }
 
+/** The end of the outcome of an attempt that was answered only without EDNS. */
+export const WITHOUT_EDNS = " without EDNS";
+
 /** How an attempt names its result. */
 export function outcomeName(result: ServerResult): string {
-  if (result.kind === "message") return result.message.rcode;
+  if (result.kind === "message")
+    return `${result.message.rcode}${result.isPlain ? WITHOUT_EDNS : ""}`;
   if (result.kind !== "unreachable") return result.kind;
   return result.transport === "udp"
     ? result.code

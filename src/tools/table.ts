@@ -85,7 +85,7 @@ export const TOOLS: readonly Tool[] = [
     labels: ["DNS", "DNS"],
     endpoint: dns,
     summary: "look up the records of a name",
-    help: "Looks up the records of a name, by default AAAA. A server is @resolver_a, _b or _c, @all to compare the three, or @ and an address or a name. Here, @resolver_a is the resolver of this machine unless SIXSCOPE_RESOLVER_A is set.",
+    help: "Looks up the records of a name, by default AAAA. A server is @resolver_a, _b or _c, @all to compare the three, @zone to ask each name server of the zone itself, or @ and an address or a name. Here, @resolver_a is the resolver of this machine unless SIXSCOPE_RESOLVER_A is set.",
     example: "sixscope dns example.com MX @2001:db8::53",
     onPage: { resolver: "all" },
   },

@@ -109,7 +109,7 @@ describe("the contract in the document", () => {
       default: "AAAA",
     },
   };
-  const RESOLVERS = ["resolver_a", "resolver_b", "resolver_c", "all"];
+  const RESOLVERS = ["resolver_a", "resolver_b", "resolver_c", "all", "zone"];
   const target = { name: "target", in: "path", required: true, schema: { type: "string" } };
   const integer = (name: string, maximum: number, fallback: number, minimum = 1) => ({
     name,

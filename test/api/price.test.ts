@@ -36,6 +36,7 @@ test.each(rows)("%s costs %i, as docs/api.md says", (request, cost) =>
 test.each([
   ["/dns/a.test?resolver=resolver_c&dnssec=yes", 0, 1],
   ["/dns/a.test?from=all&resolver=all", 16, 48],
+  ["/dns/a.test?resolver=zone", 0, 20],
   ["/dns/a.test?from=all", 0, 1],
   ["/ping/::1?from=all", 32, 32],
   ["/ping/::1?from=all", 33, 32],

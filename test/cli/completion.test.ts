@@ -32,7 +32,7 @@ describe("candidates", () => {
     ["d", ["doctor", "dns"]],
     ["ping --c", ["--count"]],
     ["traceroute -n -m 3 --j", ["--json"]],
-    ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all"]],
+    ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all", "@zone"]],
     ["mtr --format ", ["mtr-report", "mtr-json"]],
     ["mt", ["mtr", "mtu"]],
     ["keys ", ["add", "list", "revoke", "import"]],

@@ -138,6 +138,20 @@ describe("alike", () => {
     expect(server.lines[0]).toBe(`sixscope: SIXSCOPE_SERVER is "x"; it must be ${URLS}.`);
   });
 
+  // biome-ignore format: a table
+  test.each([
+    [["dns", "192.0.2.1"], '"192.0.2.1" is not a valid hostname: it is an IP address; ask for its name with -x; write it like www.example.com.'],
+    [["dns", "a.test", "@zone", "--dnssec"], 'resolver is "zone"; validation and class CH need a resolver.'],
+    [["dns", "a.test", "@zone", "--chaos"], 'resolver is "zone"; validation and class CH need a resolver.'],
+  ])("what the tool itself refuses, in the words of commands: %j", async (args, text) => {
+    let said = "";
+    using _write = spyOn(Bun, "write").mockImplementation((async (_: unknown, line: string) => {
+      said += line;
+    }) as never);
+    expect(await runCommandLine(args, {})).toBe(2);
+    expect(said).toBe(`sixscope: ${text}\n`);
+  });
+
   test("a value with characters that rearrange a terminal", async () => {
     const { lines } = await refused(["ping", "::1", "--count=\u001b[2J"]);
     expect(lines[0]).toStartWith('sixscope: --count is "\\u001b[2J"; ');

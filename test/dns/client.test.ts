@@ -342,6 +342,27 @@ describe("EDNS", () => {
     expect(network.arrivals.map(({ query }) => hasEdns(query))).toEqual([true, false]);
   });
 
+  test("a server that drops it is asked without it at last, and the attempt says so", async () => {
+    const udp: Behaviour = (query) => (hasEdns(query) ? null : answers(query));
+    const { ask, network } = start({ [V6]: { udp } });
+    expect(await ask("a", "AAAA", 2500)).toMatchObject({
+      kind: "answer",
+      attempts: [
+        { outcome: "timeout" },
+        { outcome: "timeout" },
+        { outcome: "NOERROR without EDNS" },
+      ],
+    });
+    expect(network.arrivals.map(({ query }) => hasEdns(query))).toEqual([true, true, false]);
+  });
+
+  test("a question for signatures is never asked without it, because the answer would have none", async () => {
+    const { client, clock, network } = start({ [V6]: {} });
+    const outcome = await clock.run(client.query("a", "AAAA", { dnssec: true }));
+    expect(outcome.kind).toBe("timeout");
+    expect(network.arrivals.map(({ query }) => hasEdns(query))).toEqual([true, true, true]);
+  });
+
   test("a server that says FORMERR to both is not asked again", async () => {
     const { ask, network } = start({ [V6]: { udp: replies({ rcode: 1, edns: null }) } });
     expect(await ask("a", "AAAA")).toMatchObject({ kind: "failure", rcode: "FORMERR" });

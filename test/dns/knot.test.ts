@@ -138,7 +138,7 @@ describe("equal to what dig prints, for further types", () => {
     ...["LOC", "APL", "CERT", "HINFO", "RP", "URI", "CSYNC", "ZONEMD", "DNAME", "NSEC"].map(
       (type) => [`${type.toLowerCase()}.types.example`, type] as const,
     ),
-    ...["AFSDB", "KX", "MINFO", "RT", "L32", "LP", "DHCID", "SPF"].map(
+    ...["AFSDB", "KX", "MINFO", "RT", "L32", "LP", "NID", "L64", "HIP", "DHCID", "SPF"].map(
       (type) => [`${type.toLowerCase()}.types.example`, type] as const,
     ),
     ["eui.types.example", "EUI48"],
@@ -148,6 +148,8 @@ describe("equal to what dig prints, for further types", () => {
     ["cds.types.example", "CDS"],
     ["cds.types.example", "CDNSKEY"],
     ["dname2.types.example", "DNAME"],
+    ["ipsec.types.example", "IPSECKEY"],
+    ["amt.types.example", "AMTRELAY"],
   ])("%s %s", async (name, text) => {
     const type = tryParseRecordType(text) as RecordType;
     const expected = await dig(name, type);

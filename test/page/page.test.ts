@@ -164,7 +164,9 @@ describe("DNS", () => {
       "resolver_b",
       "resolver_c",
     ]);
-    expect(await textOf(".verdict.warn")).toEndWith("The three resolvers differ in their records.");
+    expect(await textOf(".verdict.warn")).toEndWith(
+      "The three resolvers differ in their records. resolver_c has other records, unlike resolver_a and resolver_b: it may rewrite the answer, or records may depend on the place.",
+    );
     expect(await page.locator(".reply tr:has(.warn) .mono").allTextContents()).toEqual([
       "2001:db8:2::80",
       "2001:db8:2::80",

@@ -147,7 +147,7 @@ const ERRORS: Row[] = [
   ["a type that is not in the list", "/dns/v6.example.test?type=ANY", {}, 400, "INVALID_PARAMETER", { parameter: "type", value: "ANY", allowed: TYPES }],
   ["the number of no type", "/dns/v6.example.test?type=TYPE255", {}, 400, "INVALID_PARAMETER", { parameter: "type", value: "TYPE255", allowed: TYPES }],
   ["a parameter in another case", "/traceroute/::1?maxhops=3", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "maxhops", value: "3" }],
-  ["an unknown resolver", "/dns/v6.example.test?resolver=d", {}, 400, "INVALID_PARAMETER", { parameter: "resolver", value: "d", allowed: ["resolver_a", "resolver_b", "resolver_c", "all"] }],
+  ["an unknown resolver", "/dns/v6.example.test?resolver=d", {}, 400, "INVALID_PARAMETER", { parameter: "resolver", value: "d", allowed: ["resolver_a", "resolver_b", "resolver_c", "all", "zone"] }],
   ["maxHops=65", "/traceroute/::1?maxHops=65", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "maxHops", value: "65", minimum: 1, maximum: 64 }],
   ["paths=17", "/traceroute/::1?paths=17", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "paths", value: "17", minimum: 1, maximum: 16 }],
   ["flowLabel=1048576", "/traceroute/::1?flowLabel=1048576", WITH_KEY, 400, "INVALID_PARAMETER", { parameter: "flowLabel", value: "1048576", minimum: 0, maximum: 1_048_575 }],

@@ -524,6 +524,34 @@ export const COMPARISON: DnsResult = {
   },
 };
 
+const ZONE_FOUND = {
+  servers: [
+    {
+      ...{ name: "ns1.example.com.", ip: "2001:db8::53", outcome: "answer" },
+      ...{ serial: 2_026_112_701, authoritative: true, signed: true, ms: 19 },
+    },
+    {
+      ...{ name: "ns2.example.com.", ip: "192.0.2.53", outcome: "lame" },
+      ...{ serial: null, authoritative: false, signed: null, ms: 23 },
+    },
+    {
+      ...{ name: "ns3.example.com.", ip: null, outcome: "no-address" },
+      ...{ serial: null, authoritative: null, signed: null, ms: null },
+    },
+  ],
+  findings: [{ servers: ["ns2.example.com."], code: "lame", text: "ns2.example.com is lame." }],
+} satisfies Partial<DnsResult["details"]>;
+
+/** The answers of a zone's own servers. */
+export const ZONE: DnsResult = {
+  ...DNS,
+  resolver: "zone",
+  details: {
+    ...{ ...DATED, ...SAID, ...ZONE_FOUND },
+    verdict: dnsVerdict("zone", RECORDS, SAID, "ns2.example.com is lame."),
+  },
+};
+
 /** The entry of an operator's files for every address. */
 const NETWORKS = { find: () => NETWORK };
 

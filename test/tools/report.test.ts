@@ -19,6 +19,7 @@ import {
   STOPPED_TRACE,
   TRACE,
   VALIDATIONS,
+  ZONE,
 } from "./documents.ts";
 
 const MY_IP = { ip: "2001:db8::1", version: 6, isIPv6: true };
@@ -28,7 +29,7 @@ const DOCUMENTS: Readonly<Record<ToolName, readonly object[]>> = {
   check: [CHECK],
   here: [HERE],
   validate: VALIDATIONS,
-  dns: [DNS, COMPARISON],
+  dns: [DNS, COMPARISON, ZONE],
   ping: [PING],
   trace: [TRACE, STOPPED_TRACE, LOOPING_TRACE, PATHS],
   mtr: [MTR],
@@ -74,6 +75,7 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "dns.details.differences[]": "the verdict, in words",
   "dns.details.unanswered[]": "the verdict",
   "dns.details.findings[].*": "the verdict has their texts",
+  "dns.details.servers[].outcome": "the same in words, and the tone",
   "dns.*transport": "the same in capitals",
   "dns.details.resolvers[].outcome": "the same in words",
   "dns.details.resolvers[].question.*": "the question of all",

@@ -240,6 +240,7 @@ describe("of a look-up", () => {
     [["NS"], { question: { name: ".", type: "NS" } }, "answer", "resolver_b has 1 NS record for the root."],
     [[], {}, "no-data", "resolver_b says that www.example.com exists and has no AAAA record."],
     [["CNAME"], {}, "no-data", "resolver_b says that www.example.com exists and has no AAAA record."],
+    [["AAAA"], { attempts: [{ server: "x", transport: "udp", ms: 1, outcome: "NOERROR without EDNS" }] }, "answer", "resolver_b has 1 AAAA record for www.example.com. resolver_b answers only without EDNS, which DNSSEC and large answers need."],
     [["CNAME"], { incomplete: true }, "incomplete", "resolver_b follows the CNAME chain of www.example.com only so far; its end may have AAAA records."],
     [[], { extendedErrors: [{ code: 17, name: "Filtered" }] }, "no-data", "resolver_b blocks this name, as it says (Filtered)."],
     [["AAAA"], { extendedErrors: [{ code: 4, name: "Forged Answer", text: "rpz" }] }, "answer", "resolver_b has 1 AAAA record for www.example.com. resolver_b blocks this name, as it says (Forged Answer: rpz)."],

@@ -32,6 +32,8 @@ export const DATA_READERS = {
   hash: (reader) => base32Text(reader.take(reader.uint8())),
   eui48: (reader) => octetsText(reader.take(6)),
   eui64: (reader) => octetsText(reader.take(8)),
+  /** 64 bits as four groups of hex, without leading zeros, as `dig` prints them; RFC 6742 section 2.1.1. */
+  locator: (reader) => Array.from({ length: 4 }, () => reader.uint16().toString(16)).join(":"),
   location: readLocation,
   prefixes: readPrefixes,
 } satisfies Record<string, (reader: ByteReader) => string>;

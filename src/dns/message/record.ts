@@ -31,7 +31,33 @@ const READERS = {
   certificateType: (reader) => certificateTypeName(reader.uint16()),
   algorithm: (reader) => algorithmName(reader.uint8()),
   serviceBinding: readServiceBinding,
+  /** The number of its form is two bytes before; RFC 4025 section 2.3. */
+  gateway: (reader, names) => readHost(reader.bytes[reader.offset - 2] ?? 0, reader, names),
+  relay: readRelay,
+  hostIdentity: readHostIdentity,
 } satisfies Record<string, (reader: ByteReader, names: NameReader) => string>;
+
+/** Reads a host in one of several forms, of which 0 means none, and the unknown form is that of other data. */
+function readHost(form: number, reader: ByteReader, names: NameReader): string {
+  if (form === 0) return ".";
+  if (form === 3) return names.read(reader);
+  return (form === 1 ? DATA_READERS.ipv4 : form === 2 ? DATA_READERS.ipv6 : readUnknown)(reader);
+}
+
+/** Reads whether discovery is optional, the form of a relay, and the relay; RFC 8777 section 4.2. */
+function readRelay(reader: ByteReader, names: NameReader): string {
+  const kind = reader.uint8();
+  return `${kind >>> 7} ${kind & 0x7f} ${readHost(kind & 0x7f, reader, names)}`;
+}
+
+/** Reads a host identity: algorithm, tag, key, and rendezvous servers; RFC 8005 section 5. */
+function readHostIdentity(reader: ByteReader, names: NameReader): string {
+  const [tagBytes, algorithm, keyBytes] = [reader.uint8(), reader.uint8(), reader.uint16()];
+  const tag = reader.take(tagBytes).toHex().toUpperCase();
+  const words = [algorithm, tag, reader.take(keyBytes).toBase64()];
+  while (reader.remaining > 0) words.push(names.read(reader));
+  return words.join(" ");
+}
 
 /** The kind of a field of a record's data. */
 type Field = keyof typeof READERS;

@@ -16,7 +16,7 @@ import type { RecordType, ResourceRecord } from "./record.ts";
 export type DnsResponse =
   | { readonly kind: "message"; readonly message: Message; readonly bytes: Uint8Array }
   /** The server names others to ask and has not asked them itself; RFC 2308 section 2.2. */
-  | { readonly kind: "referral" }
+  | { readonly kind: "referral"; readonly bytes: Uint8Array }
   | { readonly kind: "malformed" };
 
 /** The answer has to come over TCP. */
@@ -109,7 +109,7 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   restored.set(query.question.wireName, HEADER_BYTES);
   const message = tryDecodeMessage(restored);
   if (message === null) return MALFORMED;
-  if (isReferral(message, query.question)) return { kind: "referral" };
+  if (isReferral(message, query.question)) return { kind: "referral", bytes: restored };
   const kind = "message";
   if (!message.answerTypes.includes(TYPE.DNAME)) return { kind, message, bytes: restored };
   const answers = message.answers.map((record) =>

@@ -25,7 +25,11 @@ export interface Unreachable {
 }
 
 /** The result of asking one server. */
-export type ServerResult = (DnsResponse | Unreachable) & { readonly transport: Transport };
+export type ServerResult = (DnsResponse | Unreachable) & {
+  readonly transport: Transport;
+  /** True if the query that counts had no EDNS. */
+  readonly isPlain?: true;
+};
 
 /** Milliseconds for TCP to confirm a datagram that repeats the question in another case. */
 const CONFIRM_TIMEOUT_MS = 1000;
@@ -41,20 +45,24 @@ export type Exchange = ReturnType<typeof startExchange>;
 /**
  * Asks one server: over its protocol, or over UDP, then over TCP if the first datagram needs that; and once
  * more without EDNS if the server does not support it.
+ *
+ * @param withEdns false to ask without EDNS at once
  */
 export function startExchange(
   { sockets, clock }: ExchangeContext,
   server: DnsServer,
   question: Question,
+  withEdns = true,
 ) {
   const firstTransport = server.protocol ?? (question.overTcp ? "tcp" : "udp");
   let transport: Transport = firstTransport;
   let close = () => {};
 
   async function run(): Promise<ServerResult> {
-    const result = await ask(createQuery(question, true));
-    const isRefused = result.kind === "message" && refusesEdns(result.message);
-    return isRefused ? ask(createQuery(question, false)) : result;
+    const result = await ask(createQuery(question, withEdns));
+    const isRefused = withEdns && result.kind === "message" && refusesEdns(result.message);
+    const last = isRefused ? await ask(createQuery(question, false)) : result;
+    return isRefused || !withEdns ? { ...last, isPlain: true } : last;
   }
 
   async function ask(query: Query): Promise<ServerResult> {

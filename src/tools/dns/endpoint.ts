@@ -11,18 +11,23 @@ import { MAX_WAIT_MS } from "../../gate/fair-slots.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { endpoint } from "../services.ts";
 import { takeSlot } from "../turn.ts";
-import { askResolver, compareReplies, firstAnswer } from "./engine.ts";
+import { compareReplies } from "./comparison.ts";
+import { askResolver, firstAnswer } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { requireAnswer } from "./failure.ts";
 import { detailsOf } from "./reply.ts";
 import { dnsResult } from "./result.ts";
 import { dnsVerdict } from "./verdict.ts";
+import { askZone, LONGEST_ZONE_MS } from "./zone.ts";
 
 /** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
 const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
 
-/** The longest time of a query: the wait for a slot, the answer, and one more for the verdict. */
-const LONGEST_MS = MAX_WAIT_MS + 2 * QUERY_TIMEOUT_MS;
+/** The longest time of the answer of a resolver, with one more for the verdict. */
+const LONGEST_ANSWER_MS = 2 * QUERY_TIMEOUT_MS;
+
+/** What a question costs: a zone with four servers takes as many packets. */
+const PRICES: Readonly<Record<string, number>> = { all: RESOLVER_NAMES.length, zone: 20 };
 
 const TOO_MANY = "As many of your DNS queries run as may at once";
 
@@ -79,12 +84,12 @@ export const dns = endpoint({
       example: "AAAA",
       label: "Record type",
     },
-    resolver: choiceParameter([...RESOLVER_NAMES, "all"], {
+    resolver: choiceParameter([...RESOLVER_NAMES, "all", "zone"], {
       default: "resolver_a",
       description:
-        "The resolver to query. With `all`, `details` compares all three, and the rest is the answer of the first that has records, or else of the first that answers.",
+        "The resolver to query. With `all`, `details` compares all three, and the rest is the answer of the first that has records, or else of the first that answers. With `zone`, each name server of the zone itself is asked, and the rest is the answer of most.",
       example: "resolver_a",
-      price: (resolver) => (resolver === "all" ? RESOLVER_NAMES.length : 1),
+      price: (resolver) => PRICES[resolver] ?? 1,
     }),
     dnssec: switchParameter(
       ["no", "yes"],
@@ -133,17 +138,28 @@ export const dns = endpoint({
     // At the command line, only the first one is always there.
     const isThere = (name: ResolverName, at: number) =>
       at === 0 || services.config.resolvers[name].length > 0;
-    const names = resolver === "all" ? RESOLVER_NAMES.filter(isThere) : ([resolver] as const);
+    const askResolvers = async (names: readonly ResolverName[]) => {
+      const replies = await Promise.all(names.map(ask));
+      const comparison = replies.length > 1 ? compareReplies(replies) : {};
+      return { reply: firstAnswer(replies), found: comparison, text: undefined };
+    };
+    const isZone = resolver === "zone";
+    if (isZone && (validates || parameters.class === "CH")) {
+      const details = { parameter: "resolver", value: resolver };
+      throw new ApiError("INVALID_PARAMETER", details, "validation and class CH need a resolver");
+    }
     const atOnce = querySlots.tryTake(client);
-    if (atOnce === null || validates) call.allowSeconds(LONGEST_MS / 1000);
+    const longestMs = MAX_WAIT_MS + (isZone ? LONGEST_ZONE_MS : LONGEST_ANSWER_MS);
+    if (atOnce === null || validates || isZone) call.allowSeconds(longestMs / 1000);
     const release = atOnce ?? (await takeSlot(querySlots, call, TOO_MANY));
-    const replies = await Promise.all(names.map(ask)).finally(release);
-    const first = firstAnswer(replies);
-    const comparison = replies.length > 1 ? compareReplies(replies) : {};
-    requireAnswer(first, hostname, comparison);
+    const asked = isZone
+      ? askZone(question, hostname, services)
+      : askResolvers(resolver === "all" ? RESOLVER_NAMES.filter(isThere) : [resolver]);
+    const { reply: first, found: more, text } = await asked.finally(release);
+    requireAnswer(first, hostname, more, text);
     const { records, queryTime } = first;
-    const found = { ...detailsOf(first), ...comparison };
-    const verdict = dnsVerdict(first.resolver, records, found);
+    const found = { ...detailsOf(first), ...more };
+    const verdict = dnsVerdict(first.resolver, records, found, text);
     const details = { ...stamp, verdict, ...found };
     return { hostname, records, resolver: first.resolver, queryTime, details };
   },

@@ -6,31 +6,34 @@ import { quote } from "../../util/text.ts";
 import { detailsOf } from "./reply.ts";
 import type { DnsReply } from "./result.ts";
 
-/** The details of an error about a name. */
-type Query = ErrorDetails<"NO_IPV6_ADDRESS">;
+/** The details of an error about a name, for its message. */
+type Query = Omit<ErrorDetails<"NO_IPV6_ADDRESS">, "resolver"> & { readonly resolver: string };
 
 /**
  * Passes an answer, with or without a record of the requested type.
  *
  * @param hostname the name, or the address of a reverse name, as it was sent
  * @param more further details of an error
+ * @param about what else is known, in sentences; all there is to say if nobody has answered
  * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
  */
-export function requireAnswer(reply: DnsReply, hostname: string, more: object = {}): void {
+export function requireAnswer(reply: DnsReply, hostname: string, more: object = {}, about = "") {
   const { outcome, resolver, records, rcode, attempts } = reply;
   if (outcome === "answer" || outcome === "no-data") return;
   const details = { hostname, resolver, ...detailsOf(reply), ...more };
-  if (rcode === undefined) throw new ApiError("RESOLVER_TIMEOUT", details, timeoutText(details));
+  const told = { ...details, resolver: resolver === "zone" ? "the zone" : resolver };
+  const say = (own: string) => `${attempts.length > 0 || !about ? `${own} ` : ""}${about}`.trim();
+  if (rcode === undefined) throw new ApiError("RESOLVER_TIMEOUT", details, say(timeoutText(told)));
   const failed = { ...details, rcode, ...(records.length > 0 && { records }) };
   if (outcome === "name-error") {
     const link = records.findLast(({ type }) => type === "CNAME");
-    const text = nameNotFoundText(failed, link && withoutFinalDot(link.value));
-    throw new ApiError("HOSTNAME_NOT_FOUND", failed, blockedText(failed) ?? text);
+    const text = nameNotFoundText(told, link && withoutFinalDot(link.value));
+    throw new ApiError("HOSTNAME_NOT_FOUND", failed, say(blockedText(told) ?? text));
   }
   const attempt = attempts.find(({ server }) => server === reply.server);
   const unreachable = outcome === "unreachable" ? attempt?.outcome : undefined;
-  const text = blockedText(failed) ?? failureText(failed, unreachable);
-  throw new ApiError("RESOLVER_FAILURE", failed, text);
+  const text = blockedText(told) ?? failureText({ ...told, rcode }, unreachable);
+  throw new ApiError("RESOLVER_FAILURE", failed, say(text));
 }
 
 /** The failures of a resolver that need other words than their code, and what to do. */
@@ -90,7 +93,7 @@ function timeoutText({ hostname, resolver, attempts }: Query): string {
 }
 
 /** A resolver that refused or failed: why, and what to do. */
-function failureText(details: ErrorDetails<"RESOLVER_FAILURE">, unreachable?: string): string {
+function failureText(details: Query & { rcode: string }, unreachable?: string): string {
   const { hostname, resolver, rcode, extendedErrors = [], dnssec, attempts } = details;
   const name = quote(hostname);
   if (rcode === "SHORTAGE") {

@@ -8,7 +8,7 @@ import {
   translatorFact,
 } from "../report.ts";
 import { chainTables, dnssecFacts } from "./dnssec-report.ts";
-import type { DnsResult } from "./result.ts";
+import type { DnsResult, ZoneServer } from "./result.ts";
 
 type Reply = NonNullable<DnsResult["details"]["resolvers"]>[number];
 
@@ -29,12 +29,13 @@ export const dnsReport: Reporter<DnsDocument, Reply> = {
     return { hostname: subject, details: { question, resolvers, attempts: [] } };
   },
   report({ hostname, records = [], queryTime, details }) {
-    const { question, resolvers } = details;
+    const { question, resolvers, servers, findings = [] } = details;
     const isThere = records.some(({ type }) => type === question.type);
     const verdict = tonedVerdict(details.verdict);
+    const isOdd = details.agree === false || (servers !== undefined && findings.length > 0);
     return {
       title: hostname,
-      verdict: verdict && details.agree === false ? { ...verdict, tone: "warn" } : verdict,
+      verdict: verdict && isOdd ? { ...verdict, tone: "warn" } : verdict,
       facts: factsOf(
         ["Question", [question.name, question.class, question.type].filter(Boolean).join(" ")],
         ...(resolvers === undefined ? replyFacts({ ...details, queryTime }) : []),
@@ -42,6 +43,7 @@ export const dnsReport: Reporter<DnsDocument, Reply> = {
       ),
       tables: (resolvers && repliesTables(resolvers)) ?? [
         recordTable(records),
+        ...(servers ? [serversTable(servers)] : []),
         ...chainTables(details.dnssec),
       ],
       isAnswered: isThere,
@@ -50,6 +52,24 @@ export const dnsReport: Reporter<DnsDocument, Reply> = {
   explain: (details) =>
     "question" in details ? ({ ...details, details } as unknown as DnsDocument) : undefined,
 };
+
+function serversTable(servers: readonly ZoneServer[]): Table {
+  return {
+    heading: "Servers of the zone",
+    columns: [
+      { name: "server", kind: "value" },
+      { name: "address", kind: "value" },
+      { name: "serial", kind: "count" },
+      { name: "", kind: "notes", isToned: true },
+    ],
+    rows: servers.map(({ name, ip, serial, signed, ms, outcome }) => {
+      const isFine = outcome === "answer";
+      const notes = [!isFine && outcome, signed && "signed", ms !== null && `${ms} ms`];
+      const cells = [name, ip, serial, notes.filter((note) => typeof note === "string")];
+      return { cells, ...(!isFine && { tone: "warn" }) };
+    }),
+  };
+}
 
 type DnsRecord = DnsResult["records"][number];
 

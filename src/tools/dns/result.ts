@@ -35,5 +35,11 @@ export type DnsReply = ValueOf<ReturnType<typeof dnsReply>>;
 /** A kind of difference between the replies of resolvers. */
 export type Difference = NonNullable<DnsResult["details"]["differences"]>[number];
 
+/** A hint at why replies differ, or what is wrong with servers of a zone. */
+export type Finding = NonNullable<DnsResult["details"]["findings"]>[number];
+
+/** A server of a zone at one address, and what it says of the zone. */
+export type ZoneServer = NonNullable<DnsResult["details"]["servers"]>[number];
+
 /** Our own DNSSEC verdict, and what the resolver claims. */
 export type DnssecDetails = NonNullable<DnsReply["dnssec"]>;

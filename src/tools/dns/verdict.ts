@@ -1,18 +1,24 @@
-import type { ResolverName } from "../../config/settings.ts";
 import { blockReason, staleReason } from "../../dns/message/codes.ts";
 import { withoutFinalDot } from "../../dns/message/name.ts";
+import { WITHOUT_EDNS } from "../../dns/outcome.ts";
 import { listText, plural } from "../../util/text.ts";
 import type { Difference, DnsReply, DnsResult } from "./result.ts";
 
 type Details = Pick<DnsResult["details"], "question"> & Partial<DnsResult["details"]>;
 
-/** The conclusion, from the records of a resolver, and what its details say of them and of the other resolvers. */
+/**
+ * The conclusion, from the records of a resolver, and what its details say of them and of the other resolvers.
+ *
+ * @param more what else is known, in sentences
+ */
 export function dnsVerdict(
-  resolver: ResolverName,
+  from: DnsResult["resolver"],
   records: DnsResult["records"],
   details: Details,
+  more?: string,
 ) {
-  const { question, extendedErrors = [], resolvers, incomplete, dnssec } = details;
+  const resolver = from === "zone" ? "The zone" : from;
+  const { question, extendedErrors = [], resolvers, incomplete, dnssec, attempts = [] } = details;
   const { type } = question;
   const name = question.name === "." ? "the root" : withoutFinalDot(question.name);
   const asked = records.filter((record) => record.type === type).length;
@@ -29,8 +35,11 @@ export function dnsVerdict(
     // With several resolvers, the comparison says it of each.
     blocked && !resolvers && `${resolver} blocks this name, as it says (${blocked}).`,
     isOld && !resolvers && `The answer is old, because ${resolver} could not get a new one.`,
+    attempts.some(({ outcome }) => outcome.endsWith(WITHOUT_EDNS)) &&
+      `${resolver} answers only without EDNS, which DNSSEC and large answers need.`,
     dnssec && `DNSSEC: ${dnssec.verdict}.`,
     comparisonText(details),
+    more,
   ];
   return { code, text: sentences.filter(Boolean).join(" ") } as const;
 }

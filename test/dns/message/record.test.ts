@@ -170,7 +170,12 @@ describe("data as text alone", () => {
     ["NSEC", "types in two windows", "0161 00 00 01 40 ff 01 80", "a. A TYPE65280"],
     ["LOC", "another version", "01 00", "\\# 2 0100"],
     ["APL", "another family", "0003 08 01 ff", "\\# 5 00030801FF"],
-    ["HIP", "a type with a name and no form", "00ff", "\\# 2 00FF"],
+    ["WKS", "a type with a name and no form", "00ff", "\\# 2 00FF"],
+    ["IPSECKEY", "a gateway of another form", "0a 04 02 c0000201", "10 4 2 \\# 4 C0000201"],
+    ["IPSECKEY", "no key", "0a 00 00", "10 0 0 ."],
+    ["AMTRELAY", "a relay of another form", "0a 84 c0000201", "10 1 4 \\# 4 C0000201"],
+    ["HIP", "two servers", "01 02 0002 ff aabb 0161 00 0162 00", "2 FF qrs= a. b."],
+    ["RESINFO", "keys", "08 716e616d656d696e 07 6578746572723d", '"qnamemin" "exterr="'],
   ] as const)("%s: %s", (type, _, data, value) => {
     expect(decode(typeCode(type), hex(data)).value).toBe(value);
   });

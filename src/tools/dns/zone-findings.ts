@@ -1,0 +1,117 @@
+/** What the answers of a zone's servers show side by side. */
+import { withoutFinalDot } from "../../dns/message/name.ts";
+import { type DnsOutcome, NO_SERVER } from "../../dns/outcome.ts";
+import { listText, plural } from "../../util/text.ts";
+import { comparable } from "./comparison.ts";
+import { replyOf } from "./reply.ts";
+import type { DnsReply, ZoneServer } from "./result.ts";
+
+/** A server at one address, why it is lame or silent, and its reply about the name. */
+export interface Asked extends ZoneServer {
+  readonly reason?: string | undefined;
+  readonly reply?: DnsReply;
+}
+
+/** What is known of the servers of a zone. */
+interface Look {
+  readonly zone: string;
+  /** The names of its servers, those that were looked up, and their addresses. */
+  readonly names: readonly string[];
+  readonly servers: readonly { readonly name: string; readonly lacksIpv6: boolean }[];
+  readonly addresses: readonly unknown[];
+  /** The addresses that were looked at, and servers without any. */
+  readonly rows: readonly Asked[];
+  /** What they were asked beside the SOA record. */
+  readonly question: DnsOutcome["question"];
+}
+
+/** The findings, with # for the servers that each is about. */
+const TEXTS = {
+  lame: "No authority for the zone, though named as one: #.",
+  silent: "No answer from #. If nothing answers over IPv6, this machine's own may be at fault.",
+  "serials-differ": "Serials differ: #. A copy may be old.",
+  "answers-differ":
+    "Answers differ: #. A copy may be old, or servers may answer by place or in turns.",
+  "unsigned-server": "No signatures from #. Resolvers that validate refuse what they say.",
+  "no-ipv6": "No IPv6 address: #.",
+} as const;
+
+type Code = keyof typeof TEXTS;
+
+/** Servers and characters of an answer in a sentence; the rows have all servers. */
+const MAX_LISTED = 6;
+const MAX_CHARACTERS = 100;
+
+/** Judges the servers of a zone. */
+export function judgeZone({ zone, names, servers, addresses, rows, question }: Look) {
+  const those = (outcome: Asked["outcome"]) => rows.filter((row) => row.outcome === outcome);
+  const answering = those("answer");
+  const [lame, silent] = [those("lame"), those("silent")];
+  const asked = [...answering, ...lame, ...silent];
+  const serials = split(answering, ({ serial }) => `${serial}`);
+  const answers = split(answering, ({ reply }) => reply && answerText(reply));
+  const unsigned = answering.filter(({ signed }) => !signed);
+  const about: Readonly<Record<Code, readonly Listed[]>> = {
+    ...{ lame, silent, "serials-differ": serials.fewer, "answers-differ": answers.fewer },
+    "unsigned-server": unsigned.length < answering.length ? unsigned : [],
+    "no-ipv6": servers.filter(({ lacksIpv6 }) => lacksIpv6),
+  };
+  const lists = { "serials-differ": serials.text, "answers-differ": answers.text };
+  const findings = (Object.keys(TEXTS) as Code[]).flatMap((code) => {
+    const text = TEXTS[code].replace(
+      "#",
+      () => lists[code as keyof typeof lists] ?? hosts(about[code]),
+    );
+    return about[code].length > 0 ? [{ code, servers: namesOf(about[code]), text }] : [];
+  });
+  const [serial] = serials.fewer.length === 0 ? answering : [];
+  const sentences = [
+    `${asked.length} of ${plural(addresses.length, "address")} of ${servers.length < names.length ? `${servers.length} of ` : ""}${plural(names.length, "name server")} were asked,`,
+    `and ${answering.length} of ${asked.length} answer for ${zone === "." ? "the root" : withoutFinalDot(zone)}${serial ? `, with serial ${serial.serial}` : ""}.`,
+    ...findings.map(({ text }) => text),
+  ];
+  const reply =
+    answers.most?.reply ??
+    replyOf("zone", { ...NO_SERVER, question, queryTimeMs: 0, attempts: [] });
+  const shown = rows.map(({ reason, reply, ...row }) => row);
+  return { found: { servers: shown, findings }, text: sentences.join(" "), reply };
+}
+
+/** The rows with a value, by it, and those of the fewer servers: all of them if no value has most. */
+function split(rows: readonly Asked[], keyOf: (row: Asked) => string | undefined) {
+  const size = (group: readonly Asked[] = []) => namesOf(group).length;
+  const groups = [...Map.groupBy(rows, keyOf)]
+    .filter(([value]) => value !== undefined)
+    .toSorted(([, a], [, b]) => size(b) - size(a));
+  const isTie = size(groups[0]?.[1]) === size(groups[1]?.[1]);
+  const textOf = ([value = "", group]: (typeof groups)[number]) =>
+    `${value.slice(0, MAX_CHARACTERS)} from ${hosts(group)}`;
+  return {
+    most: groups[0]?.[1][0],
+    fewer: groups.slice(isTie ? 0 : 1).flatMap(([, group]) => group),
+    text: groups.map(textOf).join("; "),
+  };
+}
+
+/** What a server says, as far as the servers of one zone must agree: up to the first alias. Undefined for silence. */
+function answerText({ records, question, outcome, rcode }: DnsReply): string | undefined {
+  const [first] = records;
+  if (outcome === "unreachable") return undefined;
+  if (first?.type === "CNAME" && question.type !== "CNAME") return comparable(first);
+  if (outcome !== "answer") return outcome === "no-data" ? "no record" : rcode;
+  return records.map(comparable).toSorted().join(", ");
+}
+
+type Listed = Pick<Asked, "name"> & Partial<Asked>;
+
+const namesOf = (rows: readonly Listed[]) => [...new Set(rows.map(({ name }) => name))];
+
+/** Servers, each with its addresses, and why if there is a reason. */
+function hosts(rows: readonly Listed[]): string {
+  const texts = [...Map.groupBy(rows, ({ name }) => withoutFinalDot(name))].map(([name, group]) => {
+    const ips = group.map(({ ip, reason }) => [ip, reason].filter(Boolean).join(" "));
+    return ips[0] ? `${name} (${ips.join(", ")})` : name;
+  });
+  const more = texts.length - MAX_LISTED;
+  return listText(more > 0 ? [...texts.slice(0, MAX_LISTED), `${more} more`] : texts);
+}

@@ -1,0 +1,219 @@
+/** The name servers of a zone, each of which is asked for itself. */
+import { type IpAddress, tryParseIp } from "../../addr/ip.ts";
+import { objectionTo } from "../../addr/policy.ts";
+import { LOOPBACK, type Prefix, prefixContains } from "../../addr/prefix.ts";
+import { createDnsClient } from "../../dns/client.ts";
+import { translationOf } from "../../dns/dns64.ts";
+import { isWithin, parentOf } from "../../dns/dnssec/names.ts";
+import { FLAG, readSections } from "../../dns/message/message.ts";
+import { canonicalName, NameReader } from "../../dns/message/name.ts";
+import { decodeRecord, type RecordType, type ResourceRecord } from "../../dns/message/record.ts";
+import type { DnsOutcome } from "../../dns/outcome.ts";
+import { systemSockets } from "../../dns/transport/sockets.ts";
+import type { Sockets } from "../../dns/transport/transport.ts";
+import { sourceTo } from "../../gate/connection.ts";
+import { ByteReader, FormatError } from "../../util/bytes.ts";
+import { systemClock } from "../../util/clock.ts";
+import { attempt } from "../../util/errors.ts";
+import type { Services } from "../services.ts";
+import { isAnswer } from "./comparison.ts";
+import type { DnsQuestion } from "./engine.ts";
+import { requireAnswer } from "./failure.ts";
+import { replyOf } from "./reply.ts";
+import type { DnsReply } from "./result.ts";
+import { type Asked, judgeZone } from "./zone-findings.ts";
+
+/** Questions to the resolver, and datagrams and connections to the servers of a zone, which its owner names. */
+const MAX_QUESTIONS = 60;
+const MAX_PACKETS = 60;
+
+/** Addresses, each of which needs two packets; 13 servers of both families have 26. */
+const MAX_ADDRESSES = MAX_PACKETS / 2;
+
+/** Milliseconds for all questions to the resolver, each of which may take a third, and for each to a server, which is asked again after one second. */
+const RESOLVER_MS = 8000;
+const SERVER_MS = 2500;
+
+/** The longest time of `askZone` in milliseconds. */
+export const LONGEST_ZONE_MS = RESOLVER_MS + 4 * SERVER_MS;
+
+/** The code of a packet that does not leave, because all others have. */
+const NOT_ASKED = "NOT_ASKED";
+
+/** A zone, and the names of its servers. */
+type Found = { readonly zone: string; readonly names: readonly string[] };
+
+const thisMachine = () => ({ sockets: systemSockets(), clock: systemClock, sourceTo });
+
+/**
+ * Asks each name server of the zone of a name, at each of its addresses that the policy allows, for the zone's SOA
+ * record and for the name: through the gate, and for at most 18 s.
+ *
+ * @param hostname the name as it was sent
+ * @param machine for tests
+ * @returns `found`: a row for each address, and the findings; `text`: the same in sentences; `reply`: that of most
+ * @throws ApiError of `requireAnswer` if the resolver does not answer for the name
+ */
+export async function askZone(
+  { name, type, options }: Omit<DnsQuestion, "validates">,
+  hostname: string,
+  { config, resolvers, gate }: Pick<Services, "config" | "resolvers" | "gate">,
+  { sockets, clock, sourceTo: sourceOf } = thisMachine(),
+) {
+  const { targetResolver, targets } = config;
+  const { signal, client } = options;
+  const resolver = resolvers[targetResolver];
+  const endMs = clock.nowMs() + RESOLVER_MS;
+  let [questions, packets] = [0, 0];
+  /** How the resolver fails, and what the servers above the zone then say of it. */
+  let failure: string | undefined;
+  let glue: readonly ResourceRecord[] = [];
+
+  const lookUp = async (of: string, wanted: RecordType): Promise<DnsReply> => {
+    const timeoutMs = Math.min(RESOLVER_MS / 3, endMs - clock.nowMs());
+    const question = { name: of, type: wanted };
+    const records = glue.filter(({ owner }) => owner === of);
+    if (records.length > 0 || ++questions > MAX_QUESTIONS || timeoutMs <= 0) {
+      const none = { kind: "timeout", question, queryTimeMs: 0, attempts: [] } as const;
+      return { ...replyOf(targetResolver, none), records };
+    }
+    const flags = { checkingDisabled: true, timeoutMs, signal, client };
+    return replyOf(targetResolver, await resolver.query(of, wanted, flags));
+  };
+
+  const gated: Sockets = {
+    async open(transport, server, ...query) {
+      const probedPort = { protocol: transport === "tcp" ? transport : "udp", port: 53 } as const;
+      const departure = { target: server.address, probedPort, caller: { client } };
+      const isLeft = ++packets <= MAX_PACKETS && (await gate.mayLeave(departure, signal));
+      if (!isLeft) throw Object.assign(new Error(), { code: NOT_ASKED });
+      return sockets.open(transport, server, ...query);
+    },
+  };
+
+  /** Why an address is not asked, as its outcome; null if it is. Own services are not for callers. */
+  const refusal = async (ip: string) => {
+    const address = tryParseIp(ip) as IpAddress;
+    if (objectionTo(address, targets) !== null) return "not-allowed";
+    const source = await sourceOf(ip).catch(() => null);
+    const isIn = (prefixes: readonly Prefix[]) =>
+      prefixes.some((prefix) => prefixContains(prefix, address));
+    if ((source === ip || isIn(LOOPBACK)) && !isIn(targets.allow)) return "not-allowed";
+    return source === null ? "no-route" : null;
+  };
+
+  const askAt = (ip: string, of: string, wanted: RecordType, dnssec = true) =>
+    createDnsClient({
+      ...{ servers: [{ address: tryParseIp(ip) as IpAddress, port: 53 }], sockets: gated, clock },
+    }).query(of, wanted, { ...options, isIterative: true, timeoutMs: SERVER_MS, dnssec });
+
+  /** The closest zone around a name, and the names of its servers. */
+  const findZone = async (at: string): Promise<Found> => {
+    const reply = await lookUp(at, "NS");
+    if (!isAnswer(reply) && at !== ".") {
+      failure = reply.rcode ?? reply.outcome;
+      return findZone(parentOf(at));
+    }
+    if (!isAnswer(reply)) requireAnswer(reply, hostname);
+    const isAlias = reply.records[0]?.type === "CNAME";
+    const names = isAlias ? [] : reply.records.map(({ value }) => value.toLowerCase());
+    if (names.length > 0 || at === ".") return { zone: at, names: [...new Set(names)] };
+    const above = isAlias ? at : (reply.soa?.name.toLowerCase() ?? at);
+    return findZone(above !== at && isWithin(at, above) ? above : parentOf(at));
+  };
+
+  /** The zone to which a server of the one above refers, if one does; else the one above. */
+  const findBelow = async (at: string, above: Found): Promise<Found> => {
+    const { families } = await findAddresses(above.names[0] ?? ".");
+    for (const ip of families.flat().slice(0, 2)) {
+      if ((await refusal(ip)) !== null) continue;
+      const said = await askAt(ip, at, "NS");
+      const records = "message" in said && said.message ? recordsIn(said.message) : [];
+      const isBelow = ({ owner, type }: ResourceRecord) =>
+        type === "NS" && owner !== above.zone && isWithin(owner, above.zone) && isWithin(at, owner);
+      const servers = records.filter(isBelow);
+      const [server] = servers;
+      if (server === undefined) continue;
+      glue = records;
+      return { zone: server.owner, names: servers.map(({ value }) => value.toLowerCase()) };
+    }
+    return above;
+  };
+
+  const findAddresses = async (server: string) => {
+    const replies = await Promise.all([lookUp(server, "AAAA"), lookUp(server, "A")]);
+    // Those that the resolver makes (DNS64) are not the server's.
+    const [ipv6 = [], ipv4 = []] = replies.map(({ records, question }) =>
+      records
+        .filter((record) => record.type === question.type)
+        .flatMap(({ value: ip }) => (translationOf(resolver, ip) === null ? [ip] : [])),
+    );
+    const lacksIpv6 = ipv6.length === 0 && replies.slice(0, 1).every(isAnswer);
+    const outcome = replies.every(isAnswer) ? "no-address" : "not-known";
+    return { name: server, families: [ipv6, ipv4], lacksIpv6, outcome } as const;
+  };
+
+  const askServer = async (server: string, ip: string): Promise<Asked> => {
+    const outcome = await refusal(ip);
+    if (outcome !== null) return { ...NOTHING, name: server, ip, outcome };
+    const row = { name: server, ip, ...judgeSoa(await askAt(ip, zone, "SOA")) };
+    if (row.outcome !== "answer") return row;
+    return { ...row, reply: replyOf("zone", await askAt(ip, name, type, false)) };
+  };
+
+  const own = canonicalName(name).toLowerCase();
+  // DS records are those of the zone above; RFC 4035 section 2.4.
+  const start = type === "DS" ? parentOf(own) : own;
+  const found = await findZone(start);
+  const { zone, names } = failure === undefined ? found : await findBelow(start, found);
+  const known = names.toSorted().slice(0, Math.max(0, MAX_QUESTIONS - questions) >> 1);
+  const servers = await Promise.all(known.map(findAddresses));
+  const addresses = servers.flatMap((server) =>
+    server.families.flatMap((ips) => ips.map((ip, turn) => ({ name: server.name, ip, turn }))),
+  );
+  // One of each server and family first.
+  const first = addresses.toSorted((a, b) => a.turn - b.turn).slice(0, MAX_ADDRESSES);
+  const asked = await Promise.all(first.map((address) => askServer(address.name, address.ip)));
+  const without = servers
+    .filter(({ families }) => families.flat().length === 0)
+    .map((server) => ({ ...NOTHING, name: server.name, ip: null, outcome: server.outcome }));
+  const rows = [...asked, ...without];
+  const question = { name: own, type };
+  const judged = judgeZone({ zone, names, servers, addresses, rows, question });
+  const why = `${targetResolver} does not reach the zone (${failure}), so the servers above were asked for its own.`;
+  return { ...judged, text: failure === undefined ? judged.text : `${why} ${judged.text}` };
+}
+
+/** The fields of a row that nothing is known of. */
+const NOTHING = { serial: null, authoritative: null, signed: null, ms: null } as const;
+
+/** What a server's answer for the SOA record of its zone says of it. */
+function judgeSoa(soa: DnsOutcome) {
+  const { outcome, records, queryTime: ms, rcode, attempts } = replyOf("zone", soa);
+  if (outcome === "timeout" || outcome === "unreachable") {
+    const reason = attempts[0]?.outcome ?? outcome;
+    const isAsked = !reason.startsWith(NOT_ASKED);
+    return { ...NOTHING, outcome: isAsked ? "silent" : "not-asked", reason } as const;
+  }
+  const flags = ("message" in soa && soa.message?.[2]) || 0;
+  const authoritative = (flags & (FLAG.authoritative >>> 8)) !== 0;
+  const [first] = records;
+  const serial = first?.type === "SOA" ? Number(first.value.split(" ")[2]) : null;
+  const signed = serial === null ? null : records.some(({ type }) => type === "RRSIG");
+  const isLame = serial === null || !authoritative;
+  const why = rcode === "NOERROR" ? "not authoritative" : rcode;
+  const judged = { serial, authoritative, signed, ms, reason: isLame ? why : undefined };
+  return { ...judged, outcome: isLame ? "lame" : "answer" } as const;
+}
+
+/** All records of a message, their owners in lower case; none of one that breaks the format. */
+function recordsIn(message: Uint8Array): readonly ResourceRecord[] {
+  const names = new NameReader();
+  const read = () =>
+    readSections(new ByteReader(message), names)
+      .sections.flat()
+      .map((record) =>
+        decodeRecord({ ...record, owner: record.owner.toLowerCase() }, record.data, names),
+      );
+  return attempt(read, FormatError) ?? [];
+}
