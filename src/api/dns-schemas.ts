@@ -115,12 +115,26 @@ const dnssecZone = shape("DnssecZone", "A zone of the chain of trust.", () => ({
   sets: list(dnssecSet(), "What was checked with its keys."),
 }));
 
+const dnssecNote = shape("DnssecNote", "What the owner of a zone should know.", () => ({
+  code: oneOf(
+    ["expires", "unused-algorithm", "sha1-ds", "nsec3-iterations", "nsec3-salt"],
+    "`expires`: its first signature to expire; `unused-algorithm`: keys or DS records of an algorithm that signs nothing; `sha1-ds`: a DS record with SHA-1; `nsec3-iterations`, `nsec3-salt`: NSEC3 as RFC 9276 advises against.",
+  ),
+  zone: text("The zone."),
+  text: text("The same in a sentence."),
+}));
+
 const dnssecVerdict = shape("DnssecVerdict", "The service's own DNSSEC verdict.", () => ({
   verdict: oneOf(
     VERDICTS,
-    "`secure`: signed and valid from the trust anchor down; `insecure`: proven not to be signed; `bogus`: a signature or proof is wrong or missing; `indeterminate`: it cannot be found out.",
+    "`secure`: signed and valid from the trust anchor down; `insecure`: proven not to be signed; `bogus`: a signature or proof contradicts the answer, in a second one too, or is missing and the resolver refuses the answer; `indeterminate`: it cannot be found out.",
   ),
-  text: text("What was found, and where, in one to three sentences."),
+  evidence: oneOf(
+    ["signature", "denial", "missing", "local", "budget"],
+    "What it rests on: `signature`: one is not valid, or no key matches a DS record; `denial`: a signed proof shows something else; `missing`: a signature, key, proof or answer is not there; `local`: the zone above proves that the name does not exist, and the resolver knows it; `budget`: the time or work of a verdict is spent; null for `secure` and `insecure`.",
+  ).nullable(),
+  text: text("What was found, where, and what to do, in one to four sentences."),
+  notes: list(dnssecNote(), "For the owner of the zone that signs the answer."),
   chain: list(dnssecZone(), "The zones that were checked, each behind the one above it."),
   resolver: record("What the resolver claims, which may differ from the verdict.", {
     name: resolverName(),

@@ -2,6 +2,8 @@ import { join, resolve } from "node:path";
 import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { parseTrustAnchors, ROOT_ANCHORS } from "../dns/dnssec/anchors.ts";
+import { parseHostname } from "../dns/hostname.ts";
+import { canonicalName } from "../dns/message/name.ts";
 import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
 import { orThrow } from "../util/errors.ts";
@@ -66,6 +68,9 @@ export const ALL_LOCATIONS = "all";
 
 /** Tags of a location, such as its country, continent and network. */
 export const MAX_TAGS = 16;
+
+/** Zones that are not validated: those of one network. */
+const MAX_ZONES = 100;
 
 /** Expected locations; each has a metric of its own. */
 const MAX_EXPECTED = 1000;
@@ -157,6 +162,8 @@ export function parseConfig(
     },
     /** The keys from which DNSSEC is validated. */
     trustAnchors: optional("SIXSCOPE_TRUST_ANCHORS", anchorsFromFile) ?? ROOT_ANCHORS,
+    /** Zones that count as not signed, in lower case with the final dot. */
+    unsignedZones: optional("SIXSCOPE_UNSIGNED_ZONES", parseZones) ?? [],
     targetResolver: read("SIXSCOPE_TARGET_RESOLVER", "resolver_a", choice(RESOLVER_NAMES)),
     /** Requests a minute; `prefix` is for an IPv6 /64, and 0 means no limit. */
     rate: {
@@ -393,5 +400,14 @@ function locationNames(most: number): Parse<readonly string[]> {
   const parse = list((entry) => (isLocation(entry) ? entry : null), LOCATION_WORDS, most);
   return (text) => [...new Set(parse(text))];
 }
+
+const parseZones = list(
+  (entry) => {
+    const parsed = parseHostname(entry, "SOA");
+    return parsed.ok ? canonicalName(parsed.name).toLowerCase() : null;
+  },
+  "a name such as corp.example",
+  MAX_ZONES,
+);
 
 const parseServers = list(tryParseDnsServer, DNS_SERVER_FORM, MAX_SERVERS);

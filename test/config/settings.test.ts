@@ -45,6 +45,7 @@ describe("defaults", () => {
       locationTags: [],
       locationsExpected: [],
       trustAnchors: ROOT_ANCHORS,
+      unsignedZones: [],
       targetResolver: "resolver_a",
       rate: { anonymous: 100, prefix: 1000, key: 1000 },
       targets: { mode: "any", allow: [], deny: [] },
@@ -296,6 +297,25 @@ describe("Valkey", () => {
     ]);
     rmSync(file);
     expect(problemsOf({ SIXSCOPE_TRUST_ANCHORS: file }).join()).toContain("cannot be read: ENOENT");
+  });
+
+  test("a file without a trusted key is refused", () => {
+    const file = join(tmpdir(), `sixscope-revoked-${process.pid}`);
+    writeFileSync(file, `lab. IN DNSKEY 385 3 13 ${Buffer.alloc(64, 1).toString("base64")}\n`);
+    const problem = `SIXSCOPE_TRUST_ANCHORS="${file}": is not a file of DS or DNSKEY records: it has no record of a trusted key`;
+    expect(problemsOf({ SIXSCOPE_TRUST_ANCHORS: file })).toEqual([problem]);
+    rmSync(file);
+  });
+
+  test("zones that are not validated", () => {
+    const zones = "lan, Corp.Example.,bücher.example";
+    expect(parseConfig({ SIXSCOPE_UNSIGNED_ZONES: zones }).unsignedZones).toEqual([
+      ...["lan.", "corp.example.", "xn--bcher-kva.example."],
+    ]);
+    expect(problemsOf({ SIXSCOPE_UNSIGNED_ZONES: "lan,a..b,10.0.0.1" })).toEqual([
+      'SIXSCOPE_UNSIGNED_ZONES="lan,a..b,10.0.0.1": "a..b" must be a name such as corp.example',
+      'SIXSCOPE_UNSIGNED_ZONES="lan,a..b,10.0.0.1": "10.0.0.1" must be a name such as corp.example',
+    ]);
   });
 
   test("the URL can be in a file, and not in both places", () => {

@@ -117,7 +117,7 @@ describe("the verdict", () => {
       expect(await ask("www.bogus.example")).toMatchObject({
         code: "RESOLVER_FAILURE",
         message: expect.stringMatching(
-          /^resolver_a does not answer for "www.bogus.example" \(SERVFAIL, .*\)\. DNSSEC: bogus\. No key of bogus\.example matches its trust anchor \(key tag \d+, \d+\)\. The resolver refuses the answer, too\.$/,
+          /^resolver_a does not answer for "www.bogus.example" \(SERVFAIL, .*\)\. DNSSEC: bogus\. No key of bogus\.example matches its trust anchor \(key tag \d+, \d+\)\. If the network has a root of its own, SIXSCOPE_TRUST_ANCHORS must have the keys of that\. The resolver refuses the answer, too\.$/,
         ),
         details: { attempts: [{ outcome: "SERVFAIL" }] },
       });

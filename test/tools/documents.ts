@@ -430,7 +430,11 @@ const dnssecOf = (
   verdict: "secure" | "bogus",
 ): DnssecDetails => ({
   verdict,
+  evidence: verdict === "bogus" ? "signature" : null,
   text: `The signature of web.example.com AAAA is ${verdict}.`,
+  notes: [
+    { code: "sha1-ds", zone: "example.com.", text: "example.com has a DS record with SHA-1." },
+  ],
   chain: [
     {
       ...{ zone: "example.com.", status: "bogus", fault: "No key of example.com matches." },

@@ -94,6 +94,7 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "mtr.hops[].addresses[].received": "the rest, for the address that answered most",
   "mtu.details.doubtful[].doubt": "the same in words",
   "mtu.details.cause": "the same in words",
+  "dns.*dnssec.notes[].code": "the same in words",
 };
 
 const isUnprinted = (path: string) =>

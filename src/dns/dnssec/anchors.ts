@@ -1,6 +1,6 @@
 import { canonicalName, DnsFormatError } from "../message/name.ts";
 import type { TrustAnchor } from "./chain.ts";
-import { keyDigest, tryParseKey } from "./key.ts";
+import { KEY_FLAG, keyDigest, tryParseKey } from "./key.ts";
 
 /** SHA-256, into which keys are turned. */
 const DIGEST_TYPE = 2;
@@ -14,37 +14,65 @@ export class TrustAnchorError extends Error {
 }
 
 /**
- * Reads DS and DNSKEY records in the form of zone files, one on a line: `name [TTL] [IN] DS …`, with comments
- * behind a semicolon.
+ * Reads the DS and DNSKEY records of a zone file, RFC 1035 section 5, also of the files in which unbound and BIND
+ * (`KEYDATA`) keep keys with their states of RFC 5011. Keys that are revoked, removed or not yet trusted are left out.
  *
- * @throws TrustAnchorError
+ * @param nowMs milliseconds since 1970
+ * @throws TrustAnchorError, also for a file without a trusted key
  */
-export function parseTrustAnchors(text: string): readonly TrustAnchor[] {
-  const anchors = text.split(/\r?\n/).flatMap((line, at) => {
-    const words = line.replace(/;.*/, "").match(/\S+/g);
-    if (words === null) return [];
+export function parseTrustAnchors(text: string, nowMs = Date.now()): readonly TrustAnchor[] {
+  let [origin, owner] = [".", "."];
+  const absolute = (name: string) => {
+    if (name === "@") return origin;
+    return canonicalName(name.endsWith(".") || origin === "." ? name : `${name}.${origin}`);
+  };
+  const anchors = linesOf(text).flatMap((line, at) => {
+    const [first, ...rest] = line.match(/\S+/g) ?? ["$TTL"];
     try {
-      return [parseAnchor(words)];
+      if (first === "$ORIGIN") origin = absolute(rest.join(" "));
+      if (first === "$ORIGIN" || first === "$TTL") return [];
+      const isOfOwner = /^\s/.test(line) && RECORD.test([first, ...rest].join(" "));
+      if (!isOfOwner) owner = absolute(first).toLowerCase();
+      return parseAnchor(owner, (isOfOwner ? [first, ...rest] : rest).join(" "), nowMs) ?? [];
     } catch (error) {
       if (!(error instanceof TrustAnchorError || error instanceof DnsFormatError)) throw error;
       throw new TrustAnchorError(`line ${at + 1}: ${error.message}`);
     }
   });
-  if (anchors.length === 0) throw new TrustAnchorError("it has no record");
+  if (anchors.length === 0) throw new TrustAnchorError("it has no record of a trusted key");
   if (anchors.length > MAX_ANCHORS)
     throw new TrustAnchorError(`it has more than ${MAX_ANCHORS} records`);
   return anchors;
 }
 
-const RECORD = /^(?:(?:\d+|IN) )*(DS|DNSKEY) (\d{1,5}) (\d{1,3}) (\d{1,3}) (.+)$/i;
+/** The states of RFC 5011 section 4 in which a key is not trusted, as unbound writes them. */
+const UNTRUSTED = /\[ *(?:START|ADDPEND|REVOKED|REMOVED) *\]/;
 
-function parseAnchor([owner = "", ...words]: readonly string[]): TrustAnchor {
-  const [, type, ...fields] = RECORD.exec(words.join(" ")) ?? [];
+/** Lines without comments; what is in parentheses is on the first of them. */
+function linesOf(text: string): readonly string[] {
+  const lines = text
+    .split(/\r?\n/)
+    .map((line) => (UNTRUSTED.test(line) ? "" : line.replace(/;.*/, "")));
+  const joined = lines.join("\n").replaceAll(/\(([^()]*)\)/g, (_, inner: string) => {
+    const parts = inner.split("\n");
+    return parts.join(" ") + "\n".repeat(parts.length - 1);
+  });
+  return joined.split("\n");
+}
+
+/** KEYDATA has three times before the key: of its next query, from when it is trusted, and of its removal. */
+const RECORD =
+  /^(?:(?:\d+|IN) )*(?:SOA .+|(DS|DNSKEY|KEYDATA \d{14} (\d{14}) \d{14}) (\d{1,5}) (\d{1,3}) (\d{1,3}) (.+))$/i;
+
+/** Null for a key that is not trusted, and for the SOA record of a file. */
+function parseAnchor(zone: string, record: string, nowMs: number): TrustAnchor | null {
+  const match = RECORD.exec(record);
+  const [, type, trustedFrom, ...fields] = match ?? [];
   const [first = 0, second = 0, third = 0] = fields.slice(0, 3).map(Number);
-  if (type === undefined || first > 0xffff || second > 0xff || third > 0xff) {
+  if (match === null || first > 0xffff || second > 0xff || third > 0xff) {
     throw new TrustAnchorError("it must be a name, then DS or DNSKEY, three numbers and the data");
   }
-  const zone = canonicalName(owner).toLowerCase();
+  if (type === undefined) return null;
   const rest = fields[3]?.replaceAll(" ", "") ?? "";
   const isDigest = type.toUpperCase() === "DS";
   const data = Buffer.from(rest, isDigest ? "hex" : "base64");
@@ -55,14 +83,23 @@ function parseAnchor([owner = "", ...words]: readonly string[]): TrustAnchor {
     }
     return { zone, tag: first, algorithm: second, digestType: third, digest: data };
   }
-  const record = Buffer.concat([Buffer.from([first >> 8, first & 0xff, second, third]), data]);
-  const key = tryParseKey(record);
+  const flags = first & ~KEY_FLAG.revoked;
+  const bytes = Buffer.concat([Buffer.from([flags >> 8, flags & 0xff, second, third]), data]);
+  const key = tryParseKey(bytes);
   if (!key?.isUsable || data.toString("base64").length !== rest.length) {
     throw new TrustAnchorError("the DNSKEY record is not the key of a zone in base64");
   }
-  const digest = keyDigest(zone, record, DIGEST_TYPE) as Buffer;
+  const isPending = trustedFrom === NEVER || (trustedFrom ?? "") > timestampOf(nowMs);
+  if (flags !== first || isPending) return null;
+  const digest = keyDigest(zone, bytes, DIGEST_TYPE) as Buffer;
   return { zone, tag: key.tag, algorithm: key.algorithm, digestType: DIGEST_TYPE, digest };
 }
+
+/** The time of a key that BIND does not trust. */
+const NEVER = "19700101000000";
+
+/** A time as zone files have it: `20261122080000`. */
+const timestampOf = (ms: number) => new Date(ms).toISOString().replace(/\D/g, "").slice(0, 14);
 
 /** The keys of the root, which IANA publishes: RFC 9718. */
 export const ROOT_ANCHORS: readonly TrustAnchor[] = parseTrustAnchors(`

@@ -1,5 +1,5 @@
 import { algorithmName } from "../message/codes.ts";
-import { type Claim, type Proof, prove } from "./denial.ts";
+import { type Claim, type Denials, type Proof, prove } from "./denial.ts";
 import {
   canVerify,
   digestName,
@@ -10,11 +10,27 @@ import {
   tryParseKey,
   tryParseKeyDigest,
 } from "./key.ts";
-import { MAX_DIGESTS, MAX_KEYS, MAX_SIGNATURES, type Work } from "./limits.ts";
+import {
+  MAX_DIGESTS,
+  MAX_ITERATIONS,
+  MAX_KEYS,
+  MAX_LABELS_AHEAD,
+  MAX_SIGNATURES,
+  type Work,
+} from "./limits.ts";
 import { isWithin, labelsOf, parentOf } from "./names.ts";
 import { readNsec } from "./nsec.ts";
 import { readNsec3 } from "./nsec3.ts";
-import { bogus, indeterminate, insecure, type Problem, problemOf } from "./problem.ts";
+import {
+  budget,
+  insecure,
+  local,
+  missing,
+  type Problem,
+  problemOf,
+  wrongDenial,
+  wrongSignature,
+} from "./problem.ts";
 import { findSet, type RecordSet, type Reply, readReply, type Signature } from "./record-set.ts";
 import { findFault, isBy, isExpanded, validityOf } from "./signature.ts";
 import { isoText, nameText, setText } from "./wording.ts";
@@ -49,6 +65,8 @@ interface Zone {
   readonly link: ChainLink;
   /** The highest name between the zone and one below it that may be a zone too: nothing is proven about it. */
   readonly unproven?: string;
+  /** The highest name below it that is proven not to exist. */
+  readonly absent?: string;
 }
 
 /** The parts of the world that a chain of trust needs. */
@@ -56,6 +74,8 @@ export interface ChainOptions {
   /** Asks the resolver, with DO and CD. Returns why there is no reply if there is none. */
   ask(name: string, type: "DS" | "DNSKEY", timeoutMs: number): Promise<Reply | string>;
   readonly anchors: readonly TrustAnchor[];
+  /** Zones that count as not signed, unless a trust anchor is closer to the name. */
+  readonly unsignedZones?: readonly string[] | undefined;
   /** Seconds since 1970. */
   readonly now: number;
   readonly work: Work;
@@ -71,8 +91,13 @@ const SECONDS_A_DAY = 86_400;
 export class Chain {
   /** The zones that were looked at, each behind the one above it. */
   readonly links: ChainLink[] = [];
+  /** Seconds for which the records of each set, whose signature is valid, may be cached; RFC 4035 section 5.3.3. */
+  readonly ttls = new Map<RecordSet, number>();
+  /** What notes about a zone need beside its link: the algorithms of its signatures, and how it hashes names. */
+  readonly habits = new Map<string, { algorithms: Set<string>; hashing?: Denials["hashing"] }>();
   readonly #options: ChainOptions;
   readonly #zones = new Map<string, Promise<Zone>>();
+  readonly #replies = new Map<string, Promise<Reply | string>>();
 
   constructor(options: ChainOptions) {
     this.#options = options;
@@ -80,10 +105,28 @@ export class Chain {
 
   /** The closest zone at or above a name that has a trust anchor. */
   anchorOf(name: string): string {
-    const above = this.#options.anchors.filter(({ zone }) => isWithin(name, zone));
-    const [closest] = above.sort((a, b) => labelsOf(b.zone).length - labelsOf(a.zone).length);
-    if (closest !== undefined) return closest.zone;
-    throw indeterminate`No trust anchor is at or above ${nameText(name)}.`;
+    const { anchors, unsignedZones = [] } = this.#options;
+    const zones = [...anchors.map(({ zone }) => zone), ...unsignedZones];
+    const above = zones.filter((zone) => isWithin(name, zone));
+    const [closest] = above.sort((a, b) => labelsOf(b).length - labelsOf(a).length);
+    if (closest === undefined) {
+      throw missing`No trust anchor is at or above ${nameText(name)}: SIXSCOPE_TRUST_ANCHORS has none.`;
+    }
+    if (anchors.some(({ zone }) => zone === closest)) return closest;
+    throw insecure`${nameText(name)} counts as not signed: SIXSCOPE_UNSIGNED_ZONES has ${nameText(closest)}.`;
+  }
+
+  /**
+   * Asks for what a check of a name will need, all at once: the DS records and keys of the zones that may be above it.
+   */
+  askAhead(name: string): void {
+    const anchor = this.anchorOf(name);
+    for (let zone = name; zone !== anchor; zone = parentOf(zone)) {
+      const isLikely = labelsOf(zone).length <= MAX_LABELS_AHEAD;
+      if (zone === name || isLikely) this.#fetch(zone, "DS");
+      if (zone !== name && isLikely) this.#fetch(zone, "DNSKEY");
+    }
+    this.#fetch(anchor, "DNSKEY");
   }
 
   /**
@@ -104,15 +147,18 @@ export class Chain {
         const zone = await this.#zoneAt(signer);
         const wildcard = this.#note(zone, set, (shown) => this.#verify(zone, set, shown));
         if (!isExpanded(set, wildcard)) return signer;
-        if (await this.deny({ name, type, wildcard }, authority)) return signer;
-        throw bogus`${setText(set)} is from a wildcard, without a proof that it may match this name.`;
+        const claim = { name, type, wildcard };
+        if (await this.deny(claim, authority)) return signer;
+        // Some caches give the records of a wildcard without the proof, and denials with it.
+        if (await this.deny(claim, (await this.#ask(name, "DS")).authority)) return signer;
+        throw missing`${setText(set)} is from a wildcard, without a proof that it may match this name.`;
       } catch (error) {
         problem ??= error;
       }
     }
     if (problem !== undefined) throw problem;
     const others = [...new Set(signatures.map(({ signer }) => nameText(signer)))].join();
-    throw bogus`The signature of ${setText(set)} is by ${others}, which is not its zone.`;
+    throw wrongSignature`The signature of ${setText(set)} is by ${others}, which is not its zone.`;
   }
 
   /**
@@ -136,10 +182,15 @@ export class Chain {
       const signatures = sets.concat(soa ?? []).map((set) => {
         const signature = this.#verify(zone, set);
         if (!isExpanded(set, signature)) return showSignature(signature, this.#options.now);
-        throw bogus`${setText(set)} is from a wildcard, which proves nothing.`;
+        throw wrongDenial`${setText(set)} is from a wildcard, which proves nothing.`;
       });
       shown.signature = signatures.reduce((a, b) => (b.expires < a.expires ? b : a));
       const denials = isHashed ? readNsec3(sets, by, this.#options.work) : readNsec(sets);
+      const { hashing } = denials;
+      Object.assign(this.#habitsOf(by), { hashing });
+      if (hashing && hashing.iterations > MAX_ITERATIONS) {
+        throw insecure`${nameText(by)} hashes names with ${hashing.iterations} iterations of NSEC3; a zone with more than ${MAX_ITERATIONS} counts as not signed (RFC 9276).`;
+      }
       const found = prove(denials, claim);
       shown.proof = found.steps;
       return found;
@@ -150,23 +201,28 @@ export class Chain {
 
   /**
    * Finds out why something has no signature: a zone above it proves that the next one is not signed, which
-   * is thrown, or it should have one, which is returned.
+   * is thrown, or it should have one, or is of the resolver's own network, which is returned.
    *
    * @param subject of the sentence: the part that is not signed
    * @param name of the records
+   * @param isNameError true if it is that the name does not exist
    */
-  async explainUnsigned(subject: string, name: string): Promise<Problem> {
-    const { link, unproven } = await this.#zoneOf(name);
+  async explainUnsigned(subject: string, name: string, isNameError = false): Promise<Problem> {
+    const zone = await this.#zoneOf(name);
+    const { link, unproven, absent } = zone;
+    if (absent && !isNameError) return localName(subject, zone);
     const more = unproven ? ` and does not prove that ${nameText(unproven)} is not` : "";
-    return bogus`${subject} has no signature, though ${nameText(link.zone)} is signed${more}.`;
+    return missing`${subject} has no signature, though ${nameText(link.zone)} is signed${more}.`;
   }
 
   /** The zone that a name begins, because it signs. */
   async #zoneAt(name: string): Promise<Zone> {
+    if (name !== this.anchorOf(name)) this.#fetch(name, "DNSKEY");
     const zone = await this.#zoneOf(name);
     if (zone.link.zone === name) return zone;
+    if (zone.absent) throw localName(nameText(name), zone);
     if (zone.unproven) throw await this.explainUnsigned(`${nameText(name)} DS`, name);
-    throw bogus`${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
+    throw wrongDenial`${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
   }
 
   /** The zone that a name begins, or is in. */
@@ -176,9 +232,15 @@ export class Chain {
 
   async #findZone(name: string): Promise<Zone> {
     const anchor = this.anchorOf(name);
+    this.askAhead(name);
     const own = this.#options.anchors.filter(({ zone }) => zone === name);
     if (own.length > 0) return this.#open(name, own);
-    const { answers, authority, isNameError } = await this.#ask(name, "DS");
+    const reply = await this.#ask(name, "DS").catch(async (error) => {
+      // Nothing below a zone that is not signed needs an answer.
+      const above = await this.#zoneOf(parentOf(name)).catch(problemOf);
+      throw "verdict" in above && above.verdict === "insecure" ? above : error;
+    });
+    const { answers, authority, isNameError } = reply;
     const ds = findSet(answers, name, "DS");
     if (ds !== undefined) {
       await this.check(ds, authority);
@@ -192,7 +254,7 @@ export class Chain {
     if (proven?.isDelegation) {
       throw insecure`${nameText(name)} counts as not signed: ${nameText(proven.zone.link.zone)} proves that it has no DS record.`;
     }
-    if (proven) return proven.zone;
+    if (proven) return isNameError ? { absent: name, ...proven.zone } : proven.zone;
     // Only a hint: what counts is a proof, which is signed.
     const soa = authority.find(({ type }) => type === "SOA")?.name ?? name;
     const isAbove = !isAlias && soa !== name && isWithin(name, soa) && isWithin(soa, anchor);
@@ -225,15 +287,15 @@ export class Chain {
       const kinds = new Set(link.ds.map(({ algorithm, digest }) => `${algorithm} with ${digest}`));
       const text = `Each ${from} of ${zone} is of a kind that is not used here (${[...kinds].join(", ")})`;
       throw isAnchor
-        ? indeterminate`${text}.`
+        ? missing`${text}.`
         : insecure`${text}, so it counts as not signed (RFC 4035 section 5.2).`;
     }
     const { answers } = await this.#ask(link.zone, "DNSKEY");
     const set = findSet(answers, link.zone, "DNSKEY");
     if (isAnchor && !set?.signatures.length) {
-      throw indeterminate`The resolver does not pass keys and signatures on, so nothing can be checked through it.`;
+      throw missing`The resolver does not pass keys and signatures on, so nothing can be checked through it.`;
     }
-    if (!set) throw bogus`${zone} has a DS record and no DNSKEY record.`;
+    if (!set) throw missing`${zone} has a DS record and no DNSKEY record.`;
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
     const trusted = usable.flatMap((ds) => {
       const named = keys.filter((key) => key.tag === ds.tag && key.algorithm === ds.algorithm);
@@ -246,7 +308,7 @@ export class Chain {
     }));
     if (trusted.length === 0) {
       const tags = usable.map(({ tag }) => tag).join(", ");
-      throw bogus`No key of ${zone} matches its ${from} (key tag ${tags}).`;
+      throw wrongSignature`No key of ${zone} matches its ${from} (key tag ${tags}).`;
     }
     const opened = { keys: trusted, link };
     this.#note(opened, set, (shown) => this.#verify(opened, set, shown));
@@ -261,16 +323,22 @@ export class Chain {
     const own = set.signatures
       .filter(({ signer }) => signer === link.zone)
       .sort((a, b) => Number(isKnown(b)) - Number(isKnown(a)));
+    const { algorithms } = this.#habitsOf(link.zone);
+    for (const { algorithm } of own) algorithms.add(algorithmName(algorithm));
     let problem: Problem | undefined;
     for (const signature of own.slice(0, MAX_SIGNATURES)) {
       const fault = findFault(set, signature, keys, now, work);
       if (!(fault && problem)) shown.signature = showSignature(signature, now);
-      if (fault === null) return signature;
+      if (fault === null) {
+        const { originalTtl } = signature;
+        this.ttls.set(set, Math.min(originalTtl, validityOf(signature, now).expires - now));
+        return signature;
+      }
       problem ??= fault;
     }
-    if (!problem) throw bogus`${setText(set)} has no signature by ${nameText(link.zone)}.`;
+    if (!problem) throw missing`${setText(set)} has no signature by ${nameText(link.zone)}.`;
     if (own.length <= MAX_SIGNATURES) throw problem;
-    throw indeterminate`${setText(set)} has ${own.length} signatures, and the first ${MAX_SIGNATURES} are not valid. ${problem.message}`;
+    throw budget`${setText(set)} has ${own.length} signatures, and the first ${MAX_SIGNATURES} are not valid. ${problem.message}`;
   }
 
   /** Checks a set with the keys of a zone, and adds it to what documents show of the zone. */
@@ -301,11 +369,32 @@ export class Chain {
   }
 
   async #ask(name: string, type: "DS" | "DNSKEY") {
-    const { ask, work } = this.#options;
-    work.spend("questions");
     const question = ` for ${nameText(name)} ${type} when asked not to check (CD)`;
-    return readReply(await ask(name, type, work.leftMs()), question);
+    return readReply(await this.#fetch(name, type), type, this.#options.work, question);
   }
+
+  /** Asks once for each name and type. */
+  #fetch(name: string, type: "DS" | "DNSKEY"): Promise<Reply | string> {
+    const { ask, work } = this.#options;
+    return this.#replies.getOrInsertComputed(`${name} ${type}`, () => {
+      const reply = Promise.try(() => {
+        work.spend("questions");
+        return ask(name, type, work.leftMs());
+      });
+      // Whoever needs the reply gets the error.
+      reply.catch(() => {});
+      return reply;
+    });
+  }
+
+  #habitsOf(zone: string) {
+    return this.habits.getOrInsertComputed(zone, () => ({ algorithms: new Set<string>() }));
+  }
+}
+
+/** A name of the resolver's own network. */
+function localName(subject: string, { link, absent = "" }: Zone): Problem {
+  return local`${subject} is not signed from the root down: ${nameText(link.zone)} proves that ${nameText(absent)} does not exist, and the resolver knows it all the same.`;
 }
 
 /** A signature as documents show it. */

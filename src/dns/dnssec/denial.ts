@@ -1,6 +1,6 @@
 import type { RecordType } from "../message/record.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
-import { bogus } from "./problem.ts";
+import { wrongDenial } from "./problem.ts";
 import type { Signature } from "./record-set.ts";
 import { nameText } from "./wording.ts";
 
@@ -22,6 +22,8 @@ export interface Denials {
   over(name: string): DenialRecord | undefined;
   /** The longest name above one that exists; undefined if that is not proven. */
   encloser(name: string): string | undefined;
+  /** How NSEC3 records hash names. */
+  readonly hashing?: { readonly iterations: number; readonly salt: string };
 }
 
 /** Something that does not exist, as an answer says. */
@@ -83,7 +85,7 @@ function proveNoData(record: DenialRecord, { name, type, isNameError }: Claim): 
     ((has(type) || has("CNAME")) && "the record that was denied exists") ||
     (type === "DS" && has("SOA") && name !== "." && "it is from the zone below") ||
     (type !== "DS" && isDelegation && "it is from the zone above");
-  if (wrong) throw bogus`The proof about ${nameText(name)} contradicts the answer: ${wrong}.`;
+  if (wrong) throw wrongDenial`The proof about ${nameText(name)} contradicts the answer: ${wrong}.`;
   const proves = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
   return { steps: [step(record, proves)], isOptOut: false, isDelegation };
 }
@@ -93,7 +95,7 @@ function step({ text }: DenialRecord, proves: string) {
 }
 
 function unproven(denial: string) {
-  return bogus`The answer does not prove that ${denial}.`;
+  return wrongDenial`The answer does not prove that ${denial}.`;
 }
 
 /** True if a key is between two others of a zone that follow each other; the last one is followed by the first. */

@@ -3,7 +3,7 @@ import { attempt } from "../../util/errors.ts";
 import { encodeName } from "../message/name.ts";
 
 /** The flags of a DNSKEY record: RFC 4034 section 2.1.1, RFC 5011 section 7. */
-const FLAG = { zone: 0x0100, revoked: 0x0080 } as const;
+export const KEY_FLAG = { zone: 0x0100, revoked: 0x0080 } as const;
 
 /** The only protocol of a DNSKEY record; RFC 4034 section 2.1.2. */
 const PROTOCOL = 3;
@@ -24,15 +24,18 @@ const curve =
   };
 
 /**
- * The algorithms of RFC 8624 and RFC 9904, and the hash of the signed data, null where one has its own. Those
- * with SHA-1 count as unsupported: RFC 9905 section 2.
+ * The algorithms of RFC 8624 and RFC 9904: the hash of the signed data, null where one has its own, the form of its
+ * keys, and the microseconds of CPU that a signature takes at most (for RSA, with a large exponent). Those with SHA-1
+ * count as unsupported: RFC 9905 section 2.
  */
-const ALGORITHMS: Readonly<Record<number, readonly [hash: string | null, jwk: ToJwk]>> = {
-  8: ["sha256", rsaKey],
-  10: ["sha512", rsaKey],
-  13: ["sha256", curve("EC", "P-256", 32)],
-  14: ["sha384", curve("EC", "P-384", 48)],
-  15: [null, curve("OKP", "Ed25519", 32)],
+const ALGORITHMS: Readonly<
+  Record<number, readonly [hash: string | null, jwk: ToJwk, verifyUs: number]>
+> = {
+  8: ["sha256", rsaKey, 250],
+  10: ["sha512", rsaKey, 250],
+  13: ["sha256", curve("EC", "P-256", 32), 100],
+  14: ["sha384", curve("EC", "P-384", 48), 800],
+  15: [null, curve("OKP", "Ed25519", 32), 100],
 };
 
 /** The digests of DS records; RFC 4509, RFC 6605. Those without a hash are not used: RFC 9905 for SHA-1. */
@@ -71,15 +74,18 @@ export function tryParseKey(data: Uint8Array) {
   const [high = 0, low = 0, protocol, algorithm = 0] = data;
   if (data.length < 5) return null;
   const flags = (high << 8) | low;
-  const [hash, toJwk] = ALGORITHMS[algorithm] ?? [];
+  const [hash, toJwk, verifyUs = 0] = ALGORITHMS[algorithm] ?? [];
   let imported: KeyObject | null | undefined;
   return {
     tag: keyTag(data),
     algorithm,
     /** True if it may sign the records of its zone: RFC 4034 section 2.1.1, RFC 5011 section 2.1. */
-    isUsable: (flags & (FLAG.zone | FLAG.revoked)) === FLAG.zone && protocol === PROTOCOL,
+    isUsable:
+      (flags & (KEY_FLAG.zone | KEY_FLAG.revoked)) === KEY_FLAG.zone && protocol === PROTOCOL,
     /** The data of the record. */
     data,
+    /** Microseconds of CPU that a signature takes at most. */
+    verifyUs,
     /** Verifies a signature; null if the key does not have the form of its algorithm. */
     verify(signed: Uint8Array, signature: Uint8Array): boolean | null {
       imported ??= tryImport(toJwk?.(Buffer.from(data.subarray(4))));

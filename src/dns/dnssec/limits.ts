@@ -1,14 +1,26 @@
 import { type Clock, systemClock } from "../../util/clock.ts";
-import { indeterminate } from "./problem.ts";
+import { budget } from "./problem.ts";
 
 /** The work that one verdict may cost, because every zone on the way says how much there is to do. */
 const LIMITS = {
   /** Questions to the resolver; six zones take twelve. */
-  questions: 40,
-  /** Signatures checked, whatever the number of keys and of signatures: CVE-2023-50387 (KeyTrap). */
-  signatures: 64,
-  /** Names hashed for NSEC3, at most 101 times each: CVE-2023-50868. */
-  hashes: 256,
+  questions: [40, "40 questions"],
+  /** Microseconds of computing: junk signatures, CVE-2023-50387 (KeyTrap), CVE-2023-50868, or long messages. */
+  cpuUs: [20_000, "20 ms of computing"],
+} as const;
+
+/** Microseconds of CPU that work takes at most, on a machine of 2020; keys have theirs in `key.ts`. */
+export const COST_US = {
+  /** A byte of a message, or a character of a name in it. */
+  byte: 0.1,
+  /** A byte of a name that was compressed to nothing. */
+  expandedByte: 0.3,
+  /** A byte of what was signed, for each signature. */
+  signedByte: 0.02,
+  /** A record that bears on the question. */
+  record: 3,
+  /** One round of the hash of NSEC3. */
+  hashRound: 0.4,
 } as const;
 
 /** Signatures of a record set that are looked at; a rollover of keys and algorithm needs four. */
@@ -23,25 +35,28 @@ export const MAX_KEYS = 4;
 /** Iterations of NSEC3 above which a zone counts as not signed; RFC 9276 section 3.2. */
 export const MAX_ITERATIONS = 100;
 
+/** Labels of the zones that are asked about before it is known that they are zones; deeper ones are rare. */
+export const MAX_LABELS_AHEAD = 4;
+
 /** Milliseconds for a verdict. */
 const VERDICT_TIMEOUT_MS = 5000;
 
 /** See `createWork`. */
 export type Work = ReturnType<typeof createWork>;
 
-/** Counts the work of one verdict, and its time. Throws a Problem for more than it may cost. */
+/** Counts the work of one verdict before it is done, and its time. */
 export function createWork(clock: Pick<Clock, "nowMs"> = systemClock) {
-  const done = { questions: 0, signatures: 0, hashes: 0 };
+  const spent = { questions: 0, cpuUs: 0 };
   const deadlineMs = clock.nowMs() + VERDICT_TIMEOUT_MS;
   return {
-    /** Counts one piece of work. */
-    spend(kind: keyof typeof LIMITS): void {
-      done[kind] += 1;
+    /** Counts work that is about to be done. Throws a Problem for more than a verdict may cost. */
+    spend(kind: keyof typeof LIMITS, amount = 1): void {
+      spent[kind] += amount;
       if (clock.nowMs() >= deadlineMs) {
-        throw indeterminate`The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
+        throw budget`The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
       }
-      if (done[kind] <= LIMITS[kind]) return;
-      throw indeterminate`The check ended early: it would need more than ${LIMITS[kind]} ${kind}.`;
+      const [most, text] = LIMITS[kind];
+      if (spent[kind] > most) throw budget`The check ended early: it would need more than ${text}.`;
     },
     /** Milliseconds left for a question. */
     leftMs: () => Math.max(1, deadlineMs - clock.nowMs()),

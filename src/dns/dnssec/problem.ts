@@ -3,35 +3,57 @@ import { FormatError } from "../../util/bytes.ts";
 /** The verdicts of validation, RFC 4033 section 5, the worst last. */
 export const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
 
+/**
+ * What a verdict that is neither `secure` nor `insecure` rests on:
+ * - `signature`: a signature is there and not valid, or keys are there and none matches a DS record;
+ * - `denial`: a signed proof is there and shows something else;
+ * - `missing`: a signature, key, proof or answer is not there;
+ * - `local`: a signed proof shows that the name does not exist, and the resolver knows it all the same;
+ * - `budget`: the time or the work of a verdict is spent.
+ */
+export type Evidence = "signature" | "denial" | "missing" | "local" | "budget";
+
 /** Why something is not secure, in a sentence. It ends the check of everything that depends on it. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly verdict: Exclude<(typeof VERDICTS)[number], "secure">;
+  /** Null for what is proven not to be signed. */
+  readonly evidence: Evidence | null;
 
-  constructor(verdict: Problem["verdict"], text: string) {
+  constructor(verdict: Problem["verdict"], evidence: Problem["evidence"], text: string) {
     super(text);
     this.verdict = verdict;
+    this.evidence = evidence;
   }
 }
 
-/** Makes problems of a verdict: the template is their text. */
+/** Makes problems of a kind: the template is their text. */
 const problemsOf =
-  (verdict: Problem["verdict"]) =>
+  (verdict: Problem["verdict"], evidence: Problem["evidence"]) =>
   (raw: TemplateStringsArray, ...values: readonly (string | number)[]) =>
-    new Problem(verdict, String.raw({ raw }, ...values));
+    new Problem(verdict, evidence, String.raw({ raw }, ...values));
 
 /** It is proven that something is not signed. */
-export const insecure = problemsOf("insecure");
+export const insecure = problemsOf("insecure", null);
 
-/** It cannot be found out. */
-export const indeterminate = problemsOf("indeterminate");
+/** What would prove something is not there, so that it cannot be found out. */
+export const missing = problemsOf("indeterminate", "missing");
 
-/** A signature or a proof is wrong or missing. */
-export const bogus = problemsOf("bogus");
+/** The name is known to the network of the resolver alone. */
+export const local = problemsOf("indeterminate", "local");
+
+/** It would take more time or work than a verdict may cost. */
+export const budget = problemsOf("indeterminate", "budget");
+
+/** A signature or a key contradicts what it is of. */
+export const wrongSignature = problemsOf("bogus", "signature");
+
+/** A proof contradicts what it is of. */
+export const wrongDenial = problemsOf("bogus", "denial");
 
 /** The problem of an error that a check ended with: data that breaks the format is one too. Throws other errors. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (!(error instanceof FormatError)) throw error;
-  return indeterminate`The resolver has no valid answer: MALFORMED (${error.message}).`;
+  return missing`The resolver has no valid answer: MALFORMED (${error.message}).`;
 }

@@ -1,6 +1,6 @@
 import { ByteReader } from "../../util/bytes.ts";
 import { CLASSES, type RawRecord, readSections } from "../message/message.ts";
-import { NameReader } from "../message/name.ts";
+import { encodeName, NameReader } from "../message/name.ts";
 import {
   canonicalData,
   decodeRecord,
@@ -8,7 +8,8 @@ import {
   typeCode,
   typeName,
 } from "../message/record.ts";
-import { indeterminate } from "./problem.ts";
+import { COST_US, type Work } from "./limits.ts";
+import { budget, missing } from "./problem.ts";
 
 /** All records of a name and type, in canonical form; RFC 4034 section 6. */
 export interface RecordSet {
@@ -31,37 +32,55 @@ export interface Reply {
 /** The parts of a reply that can prove something. */
 export type Answer = ReturnType<typeof readReply>;
 
+/** Types in the authority section that can prove something. */
+const PROOFS: readonly RecordType[] = ["SOA", "NSEC", "NSEC3"];
+
 /**
- * Reads a reply, or the reason why there is none.
+ * Reads a reply, or the reason why there is none, with the records that bear on a question for a type.
  *
  * @param question follows "no answer" in the sentence about one
- * @throws Problem for a reason; FormatError for a message that breaks the format
+ * @throws Problem for a reason, or for more work than is left; FormatError for a message that breaks the format
  */
-export function readReply(reply: Reply | string, question = "") {
-  if (typeof reply === "string") {
-    throw indeterminate`The resolver has no answer${question}: ${reply}.`;
-  }
+export function readReply(reply: Reply | string, type: RecordType, work: Work, question = "") {
+  if (reply === "timeout") throw budget`The time was over before there was an answer${question}.`;
+  if (typeof reply === "string") throw missing`The resolver has no answer${question}: ${reply}.`;
+  work.spend("cpuUs", COST_US.byte * reply.message.length);
   const names = new NameReader();
   const { sections } = readSections(new ByteReader(reply.message), names);
-  const [answers = [], authority = []] = sections.map((records) => setsOf(records, names));
+  const [answers = [], authority = []] = sections;
   return {
-    answers,
-    authority,
+    answers: setsOf(answers, [type, "CNAME", "DNAME"], names, work),
+    authority: setsOf(authority, PROOFS, names, work),
     /** True if it says that the name does not exist. */
     isNameError: reply.rcode === "NXDOMAIN",
   };
 }
 
-function setsOf(records: readonly RawRecord[], names: NameReader): readonly RecordSet[] {
+/** The sets of some types, each with its signatures. */
+function setsOf(
+  records: readonly RawRecord[],
+  types: readonly RecordType[],
+  names: NameReader,
+  work: Work,
+): readonly RecordSet[] {
   const sets = new Map<string, RecordSet>();
   const setOf = (name: string, type: RecordType) =>
     sets.getOrInsertComputed(`${type} ${name}`, () => ({ name, type, data: [], signatures: [] }));
   for (const record of records.filter((each) => each.class === CLASSES.IN)) {
-    const [name, type] = [record.owner.toLowerCase(), typeName(record.code)];
-    const canonical = canonicalData(type, record.data, names);
-    const signature = type === "RRSIG" && readSignature(canonical);
-    if (signature) setOf(name, signature.covered).signatures.push(signature);
-    else setOf(name, type).data.push(canonical);
+    const isSignature = typeName(record.code) === "RRSIG";
+    // A signature begins with the type of the records that it is of.
+    const type = typeName(isSignature ? record.data.uint16() : record.code);
+    if (!types.includes(type)) continue;
+    work.spend("cpuUs", COST_US.record + COST_US.byte * record.owner.length);
+    const set = setOf(record.owner.toLowerCase(), type);
+    if (isSignature) {
+      set.signatures.push(readSignature(record.data, names, work));
+      continue;
+    }
+    const compressedBytes = record.data.remaining;
+    const data = canonicalData(type, record.data, names);
+    work.spend("cpuUs", COST_US.expandedByte * (data.length - compressedBytes));
+    set.data.push(data);
   }
   // A signature can come without its records.
   const whole = [...sets.values()].filter(({ data }) => data.length > 0);
@@ -73,12 +92,10 @@ function inOrder(data: readonly Uint8Array[]): Uint8Array[] {
   return data.toSorted(Buffer.compare).filter((each, at, all) => isOther(each, all[at - 1]));
 }
 
-/** Reads the data of an RRSIG record, which has its length if its form is canonical. */
-function readSignature(data: Uint8Array) {
-  const reader = new ByteReader(data);
+/** Reads the data of an RRSIG record behind its first field. */
+function readSignature(reader: ByteReader, names: NameReader, work: Work) {
+  const start = reader.offset - 2;
   const fields = {
-    /** The type of the records that it is of. */
-    covered: typeName(reader.uint16()),
     algorithm: reader.uint8(),
     /** Labels of the name that was signed, without those that a wildcard matched. */
     labels: reader.uint8(),
@@ -87,12 +104,14 @@ function readSignature(data: Uint8Array) {
     expires: reader.uint32(),
     inception: reader.uint32(),
     keyTag: reader.uint16(),
-    /** The zone whose key made it. */
-    signer: new NameReader().read(reader),
   };
+  const numbers = reader.bytes.subarray(start, reader.offset);
+  /** The zone whose key made it. */
+  const signer = names.read(reader).toLowerCase();
+  work.spend("cpuUs", COST_US.byte * signer.length);
   /** The data before the signature itself, which is signed too. */
-  const header = data.subarray(0, reader.offset);
-  return { ...fields, header, bytes: reader.take(reader.remaining) };
+  const header = Buffer.concat([numbers, encodeName(signer)]);
+  return { ...fields, signer, header, bytes: reader.take(reader.remaining) };
 }
 
 /** The set of a name and type among others; undefined if it is not there. */

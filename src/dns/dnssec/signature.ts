@@ -3,9 +3,9 @@ import { CLASSES } from "../message/message.ts";
 import { encodeName } from "../message/name.ts";
 import { typeCode } from "../message/record.ts";
 import { canVerify, type Key } from "./key.ts";
-import { MAX_KEYS, type Work } from "./limits.ts";
+import { COST_US, MAX_KEYS, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
-import { bogus, indeterminate, type Problem } from "./problem.ts";
+import { missing, type Problem, wrongSignature } from "./problem.ts";
 import type { RecordSet, Signature } from "./record-set.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
@@ -31,23 +31,26 @@ export function findFault(
   const { algorithm, keyTag, signer, labels } = signature;
   const subject = `The signature of ${setText(set)} by key ${keyTag}`;
   if (!canVerify(algorithm)) {
-    return indeterminate`${subject} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
+    return missing`${subject} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
   }
-  if (labels > signableLabels(set.name)) return bogus`${subject} is for a longer name.`;
+  if (labels > signableLabels(set.name)) return wrongSignature`${subject} is for a longer name.`;
   const late = timeFault(signature, now);
-  if (late !== null) return bogus`${subject} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
+  if (late !== null)
+    return wrongSignature`${subject} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
   const matching = keys.filter((key) => isBy(key, signature));
   const candidates = matching.filter((key) => key.isUsable).slice(0, MAX_KEYS);
   if (candidates.length === 0) {
     const why = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
-    return bogus`${subject} proves nothing: ${nameText(signer)} ${why}.`;
+    return wrongSignature`${subject} proves nothing: ${nameText(signer)} ${why}.`;
   }
+  const bytes = set.data.reduce((sum, data) => sum + set.name.length + data.length, 0);
+  work.spend("cpuUs", COST_US.signedByte * bytes);
   const signed = signedBytes(set, signature);
   for (const key of candidates) {
-    work.spend("signatures");
+    work.spend("cpuUs", key.verifyUs);
     if (key.verify(signed, signature.bytes)) return null;
   }
-  return bogus`${subject} does not match the records.`;
+  return wrongSignature`${subject} does not match the records.`;
 }
 
 /** True if a key has the tag and the algorithm of a signature. */

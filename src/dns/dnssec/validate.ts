@@ -1,10 +1,12 @@
+import { attempt } from "../../util/errors.ts";
 import { decodeName } from "../message/name.ts";
 import type { RecordType } from "../message/record.ts";
-import { Chain, type ChainLink, type ChainOptions, type CheckedSet } from "./chain.ts";
+import { Chain, type ChainOptions } from "./chain.ts";
 import { isWithin, labelsOf } from "./names.ts";
-import { bogus, indeterminate, type Problem, problemOf, VERDICTS } from "./problem.ts";
+import { notesOn } from "./notes.ts";
+import { budget, missing, Problem, problemOf, VERDICTS, wrongDenial } from "./problem.ts";
 import { type Answer, findSet, type RecordSet, type Reply, readReply } from "./record-set.ts";
-import { durationText, nameText, setText, timeText } from "./wording.ts";
+import { nameText, setText } from "./wording.ts";
 
 /** Aliases that are followed. */
 const MAX_ALIASES = 16;
@@ -20,6 +22,13 @@ export interface ValidateOptions extends Omit<ChainOptions, "now"> {
   readonly dateMs?: number;
 }
 
+/** Seconds for which the signatures of a secure answer let its records be cached; undefined for what has none. */
+export interface Ttls {
+  /** Of each alias in order, then of the records at the end. */
+  readonly hops: readonly (number | undefined)[];
+  readonly soa: number | undefined;
+}
+
 /** The verdict on a reply. */
 export type Validation = Awaited<ReturnType<typeof validate>>;
 
@@ -29,22 +38,32 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
   const chain = new Chain({ ...options, now });
   const problems: Problem[] = [];
   let secure = "";
+  let end = { name: options.name, type: options.type };
+  let ttls: Ttls = { hops: [], soa: undefined };
   try {
-    const answer = readReply(options.reply);
-    const { aliases, name, type } = followAliases(answer, options);
+    const answer = readReply(options.reply, options.type, options.work);
+    const { aliases, ...last } = followAliases(answer, options);
+    const isAlias = aliases.length > 0;
+    end = last;
+    // The zones of an alias and of its end may be others. What is wrong with the end is found when it is checked.
+    if (isAlias) attempt(() => chain.askAhead(last.name), Problem);
     for (const alias of aliases) {
       await chain.check(alias, answer.authority).catch((error) => problems.push(problemOf(error)));
     }
-    secure = await checkEnd(chain, answer, { name, type, isAlias: aliases.length > 0 });
+    secure = await checkEnd(chain, answer, { ...end, isAlias });
+    const ttlOf = (set: RecordSet | undefined) => set && chain.ttls.get(set);
+    const hops = [...aliases, findSet(answer.answers, end.name, end.type)].map(ttlOf);
+    ttls = { hops, soa: ttlOf(answer.authority.find((set) => set.type === "SOA")) };
   } catch (error) {
     problems.push(problemOf(error));
   }
+  const notes = notesOn(chain, end, now);
   const rank = ({ verdict }: Problem) => VERDICTS.indexOf(verdict);
   const [worst] = problems.sort((a, b) => rank(b) - rank(a));
   const verdict: (typeof VERDICTS)[number] = worst?.verdict ?? "secure";
   /** One or two sentences: what was found, and where. */
-  const text = worst?.message ?? `${secure} ${firstExpiry(chain.links, now)}`;
-  return { verdict, text, chain: chain.links };
+  const text = worst?.message ?? `${secure} ${notes[0]?.text}`;
+  return { verdict, evidence: worst?.evidence ?? null, text, notes, chain: chain.links, ttls };
 }
 
 /**
@@ -63,16 +82,16 @@ function followAliases(
     const isEnd = findSet(answers, name, type) && !(dname && type === "CNAME");
     const [data, ...more] = cname?.data ?? [];
     if (isEnd || !cname || !data) return { aliases, name, type };
-    if (more.length > 0) throw indeterminate`${setText(cname)} leads to several names.`;
+    if (more.length > 0) throw missing`${setText(cname)} leads to several names.`;
     if (aliases.length === MAX_ALIASES) {
-      throw indeterminate`The answer has more than ${MAX_ALIASES} aliases.`;
+      throw budget`The answer has more than ${MAX_ALIASES} aliases.`;
     }
     const target = decodeName(data);
     const [to] = dname?.data ?? [];
     if (dname && to) {
       const moved = labelsOf(name).slice(0, -labelsOf(dname.name).length || undefined);
       if (target !== `${[...moved, ...labelsOf(decodeName(to))].join(".")}.`) {
-        throw bogus`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
+        throw wrongDenial`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
       }
       // The record that is made is the one asked for, unless the answer goes on behind it.
       if (type === "CNAME" && !isNameError) return { aliases, name: dname.name, type: dname.type };
@@ -89,16 +108,16 @@ async function checkEnd(
   { name, type, isAlias }: Pick<ValidateOptions, "name" | "type"> & { readonly isAlias: boolean },
 ): Promise<string> {
   if (type === "RRSIG") {
-    throw indeterminate`Signatures are not signed themselves; ask for the records.`;
+    throw missing`Signatures are not signed themselves; ask for the records.`;
   }
   const set = findSet(answers, name, type);
   if (set !== undefined && isNameError) {
-    throw bogus`The answer has ${setText(set)}, and says that there is no such name.`;
+    throw wrongDenial`The answer has ${setText(set)}, and says that there is no such name.`;
   }
   // The same as `incomplete` of the client.
   const isDenied = isNameError || authority.some((other) => other.type === "SOA");
   if (set === undefined && isAlias && !isDenied) {
-    throw indeterminate`The answer ends at ${nameText(name)}, to which an alias leads.`;
+    throw missing`The answer ends at ${nameText(name)}, to which an alias leads.`;
   }
   const valid = () => `every signature from ${nameText(chain.anchorOf(name))} down is valid.`;
   if (set !== undefined) {
@@ -107,15 +126,8 @@ async function checkEnd(
   }
   const denial = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
   const proven = await chain.deny({ name, type, isNameError }, authority);
-  if (!proven) throw await chain.explainUnsigned(`The answer that ${denial}`, name);
+  if (!proven) {
+    throw await chain.explainUnsigned(`The answer that ${denial}`, name, isNameError);
+  }
   return `${nameText(proven.zone.link.zone)} proves that ${denial}, and ${valid()}`;
-}
-
-/** Which signature of a valid chain expires first. */
-function firstExpiry(links: readonly ChainLink[], now: number): string {
-  const sets = links.flatMap((link) => link.sets).filter(({ fault }) => fault === undefined);
-  const ends = sets.map(({ signature }) => Date.parse(signature?.expires ?? "9999") / 1000);
-  const end = Math.min(...ends);
-  const { name, type } = sets[ends.indexOf(end)] as CheckedSet;
-  return `The first to expire is that of ${nameText(name)} ${type}, in ${durationText(end - now)} (${timeText(end)}).`;
 }

@@ -31,6 +31,8 @@ export interface QuestionFlags {
   readonly dnssec?: boolean;
   /** Asks for the answer even if the server's DNSSEC validation fails: the CD bit, RFC 4035 section 3.2.2. */
   readonly checkingDisabled?: boolean;
+  /** Leaves the records of an answer to whoever reads its message, which has at most 16 KiB then. */
+  readonly isUnread?: boolean;
   /** Fills the message with EDNS up to this many bytes, at least 32 and the name; RFC 7830. */
   readonly paddedBytes?: number;
 }
@@ -73,6 +75,9 @@ const OPTION = { nsid: 3, clientSubnet: 8, padding: 12, extendedError: 15 } as c
 
 /** Bytes of a datagram that we ask for: passes every usual path without fragments; dnsflagday.net/2020. */
 const EDNS_PAYLOAD_BYTES = 1232;
+
+/** Bytes of a message that is read later: more than the keys of a zone or a proof take. */
+const MAX_UNREAD_BYTES = 16_384;
 
 /** Extended errors kept of one response; resolvers send one to three. */
 const MAX_EXTENDED_ERRORS = 8;
@@ -159,7 +164,13 @@ export function isLetter(byte: number): boolean {
  * also in a record that the result leaves out, for more than one question (RFC 9619 section 4), and
  * for more than one OPT record (RFC 6891 section 6.1.1).
  */
-export function decodeMessage(bytes: Uint8Array) {
+export function decodeMessage(
+  bytes: Uint8Array,
+  { isUnread = false }: Pick<QuestionFlags, "isUnread"> = {},
+) {
+  if (isUnread && bytes.length > MAX_UNREAD_BYTES) {
+    throw new DnsFormatError(`a message of more than ${MAX_UNREAD_BYTES} bytes`);
+  }
   const names = new NameReader();
   const { flags, askedClass, sections } = readSections(new ByteReader(bytes), names);
   const [answers = [], authority = []] = sections;
@@ -177,8 +188,8 @@ export function decodeMessage(bytes: Uint8Array) {
     flags,
     /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
     rcode: rcodeName((flags & RCODE_MASK) | (((options?.ttl ?? 0) >>> 24) << 4)),
-    /** The records of the answer section that have the class of the question. */
-    answers: asked(answers).map(decode) as readonly ReturnType<typeof decode>[],
+    /** The records of the answer section that have the class of the question; none if they are left unread. */
+    answers: (isUnread ? [] : asked(answers)).map(decode) as readonly ReturnType<typeof decode>[],
     /** The type numbers of all records in the answer section. */
     answerTypes: answers.map(({ code }) => code),
     /** The type numbers of all records in the authority section. */

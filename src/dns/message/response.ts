@@ -9,6 +9,7 @@ import {
   OPCODE_MASK,
   type Query,
   type Question,
+  type QuestionFlags,
 } from "./message.ts";
 import type { RecordType, ResourceRecord } from "./record.ts";
 
@@ -107,7 +108,7 @@ function tryBareFailure(bytes: Uint8Array): DnsResponse | null {
 function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   const restored = new Uint8Array(bytes);
   restored.set(query.question.wireName, HEADER_BYTES);
-  const message = tryDecodeMessage(restored);
+  const message = tryDecodeMessage(restored, query.question);
   if (message === null) return MALFORMED;
   if (isReferral(message, query.question)) return { kind: "referral", bytes: restored };
   const kind = "message";
@@ -132,8 +133,8 @@ function isReferral(
   return hasServers && !authorityTypes.includes(TYPE.SOA);
 }
 
-const tryDecodeMessage = (bytes: Uint8Array): Message | null =>
-  attempt(() => decodeMessage(bytes), FormatError) ?? null;
+const tryDecodeMessage = (bytes: Uint8Array, flags?: QuestionFlags): Message | null =>
+  attempt(() => decodeMessage(bytes, flags), FormatError) ?? null;
 
 /**
  * The answer of a message to the question, with the records that belong to it: the CNAME chain from the

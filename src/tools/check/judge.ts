@@ -7,6 +7,7 @@ import { ApiError } from "../../api/errors.ts";
 import { once } from "../../api/schemas.ts";
 import { isDecisive } from "../../dns/outcome.ts";
 import { listText, plural } from "../../util/text.ts";
+import { isZoneAtFault } from "../dns/dnssec.ts";
 import type { DnsResult } from "../dns/result.ts";
 import type { HereResult } from "../here/result.ts";
 import type { MtrResult } from "../mtr/result.ts";
@@ -29,7 +30,7 @@ export const addressesIn = ({ records }: Pick<DnsResult, "records">, type: "AAAA
  */
 export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
   const dnssec = (detailsOf(validated) as Partial<DnsResult["details"]>).dnssec;
-  if (dnssec?.verdict === "bogus") return { finding: "dnssec-bogus", text: dnssec.text };
+  if (dnssec && isZoneAtFault(dnssec)) return { finding: "dnssec-bogus", text: dnssec.text };
   const has = (ips: readonly string[], version: number) =>
     ips.length > 0 ? `${plural(ips.length, `IPv${version} address`)} (${listText(ips)})` : "";
   const ipv4 = four instanceof ApiError ? [] : addressesIn(four, "A");

@@ -17,14 +17,18 @@ const CLAIMS: Readonly<Record<DnssecDetails["resolver"]["claim"], string>> = {
   "no-answer": "nothing, as it does not answer",
 };
 
-/** Our own DNSSEC verdict, and what the resolver claims. */
-export function dnssecFacts({ verdict, text, resolver }: DnssecDetails): FactRow[] {
+/** Our own DNSSEC verdict, what the resolver claims, and notes for the owner of the zone. */
+export function dnssecFacts({ verdict, text, notes, resolver }: DnssecDetails): FactRow[] {
   const { claim, validates } = resolver;
   const does = validates ? "validates" : "does not validate";
   const how = validates === null ? "" : `; it ${does} this name`;
   return [
     ["DNSSEC", `${verdict}. ${text}`, TONES[verdict]],
     ["Resolver claims", `${CLAIMS[claim]}${how}`],
+    // The text of a secure answer has when it expires.
+    ...notes
+      .filter(({ code }) => code !== "expires")
+      .map((note): FactRow => ["Note", note.text, "warn"]),
   ];
 }
 

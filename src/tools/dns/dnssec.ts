@@ -3,15 +3,21 @@ import type { DnsClient, QueryOptions } from "../../dns/client.ts";
 import { translationsIn } from "../../dns/dns64.ts";
 import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
 import { createWork } from "../../dns/dnssec/limits.ts";
+import type { Evidence } from "../../dns/dnssec/problem.ts";
 import type { Reply } from "../../dns/dnssec/record-set.ts";
-import { type Validation, validate } from "../../dns/dnssec/validate.ts";
+import {
+  type Ttls,
+  type ValidateOptions,
+  type Validation,
+  validate,
+} from "../../dns/dnssec/validate.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
 import type { DnssecDetails } from "./result.ts";
 
 type Claim = DnssecDetails["resolver"]["claim"];
 
 /** How a reply is checked. */
-interface Check extends Pick<Call, "signal" | "client"> {
+interface Check extends Pick<Call, "signal" | "client">, Pick<ValidateOptions, "unsignedZones"> {
   /** The resolver that sent it. */
   readonly name: DnssecDetails["resolver"]["name"];
   readonly dnsClient: DnsClient;
@@ -22,12 +28,13 @@ interface Check extends Pick<Call, "signal" | "client"> {
 
 /**
  * Our own verdict on a reply, and what its resolver claims. A resolver that fails is asked not to check; if
- * it answers then, it is asked again as before, because a server that fails once says nothing of the zone.
- * The outcome is that of the second time if it is an answer.
+ * it answers then, it is asked again as before, because a server that fails once says nothing of the zone. An answer
+ * that something contradicts is asked for once more: servers of one resolver can have other versions of a zone.
+ * The outcome is the reply that the verdict is on, if that is an answer.
  */
 export async function checkDnssec(
   outcome: DnsOutcome,
-  { name, dnsClient, anchors, signal, client, query }: Check,
+  { name, dnsClient, anchors, unsignedZones, signal, client, query }: Check,
 ): Promise<{ readonly outcome: DnsOutcome; readonly dnssec: DnssecDetails }> {
   const work = createWork();
   const ask = (checkingDisabled: boolean) =>
@@ -38,39 +45,97 @@ export async function checkDnssec(
   const isFlaky = hasFailed && isDecisive(believed);
   const claim = claimOf(believed, unchecked);
   const { question, attempts } = outcome;
-  const shown = isFlaky ? { ...believed, attempts: [...attempts, ...believed.attempts] } : outcome;
-  const found = await validate({
-    ...{ name: question.name, type: question.type, anchors },
-    reply: unchecked === outcome || isFlaky ? replyOf(shown) : replyOfBoth(outcome, unchecked),
-    work,
-    async ask(name, type, timeoutMs) {
-      const flags = { dnssec: true, checkingDisabled: true, timeoutMs, signal, client };
-      return replyOf(await dnsClient.query(name, type, flags));
-    },
-  });
-  const isFaulty = found.chain.some((link) => link.fault ?? link.sets.some(({ fault }) => fault));
-  const isMade = found.verdict === "bogus" && translationsIn(dnsClient, shown).length > 0;
-  const validation = isMade && !isFaulty ? { ...found, ...MADE } : found;
-  const { verdict } = validation;
+  const judge = async (reply: Reply | string) => {
+    let isWhole = true;
+    const found = await validate({
+      ...{ name: question.name, type: question.type, anchors, unsignedZones, reply, work },
+      async ask(name, type, timeoutMs) {
+        const flags = { dnssec: true, checkingDisabled: true, isUnread: true, timeoutMs };
+        const inner = replyOf(await dnsClient.query(name, type, { ...flags, signal, client }));
+        isWhole &&= typeof inner !== "string";
+        return inner;
+      },
+    });
+    const isMissed = found.evidence === "missing" && isWhole && found.chain.length > 0;
+    return isMissed && claim === "bogus" ? { ...found, verdict: claim } : found;
+  };
+  const later = (next: DnsOutcome) => ({ ...next, attempts: [...attempts, ...next.attempts] });
+  const answer = isFlaky ? later(believed) : outcome;
+  const isAnswer = unchecked === outcome || isFlaky;
+  const first = await judge(isAnswer ? replyOf(answer) : replyOfBoth(outcome, unchecked));
+  const isContradicted = first.verdict === "bogus" && first.evidence !== "missing";
+  const again = isContradicted ? await ask(true) : outcome;
+  const found = isContradicted ? await judge(replyOf(again)) : first;
+  const isConfirmed = found.verdict === first.verdict;
+  const shown = isConfirmed || !isAnswer || !isDecisive(again) ? answer : later(again);
+  const { ttls, ...validation } = found;
+  const { verdict, evidence } = found;
+  const isMade = evidence === "missing" && translationsIn(dnsClient, shown).length > 0;
+  const advice = isMade ? MADE : adviceOn(found);
   const remark = isFlaky
     ? "The resolver failed at first, and answered when it was asked again."
     : REMARKS[verdict][claim];
+  const doubt = !isConfirmed && `Its first answer was bogus: ${first.text}`;
+  const text = [found.text, doubt, advice, remark].filter(Boolean).join(" ");
   const extendedErrors = "extendedErrors" in believed ? believed.extendedErrors : [];
   return {
-    outcome: shown,
+    outcome: verdict === "secure" ? cappedTtls(shown, ttls) : shown,
     dnssec: {
-      ...validation,
-      text: [validation.text, remark].filter(Boolean).join(" "),
+      ...{ ...validation, text },
       resolver: { name, claim, validates: validates(verdict, claim), extendedErrors },
     },
   };
 }
 
-/** The verdict on addresses that a resolver makes, where nothing else is wrong; RFC 6147 section 3. */
-const MADE = {
-  verdict: "indeterminate",
-  text: "The resolver makes the IPv6 addresses of IPv4 addresses (DNS64), so they have no signature.",
-} as const;
+/** True if the fault is the zone's: nothing is only missing, and the chain of trust begins at the configured keys. */
+export function isZoneAtFault({ verdict, evidence, chain }: DnssecDetails): boolean {
+  return verdict === "bogus" && evidence !== "missing" && beginsAtAnchor(chain);
+}
+
+/** What to do about each kind of evidence. */
+const ADVICE: Readonly<Record<Evidence, string>> = {
+  signature: "The owner of the zone must sign it again, or correct its DS record.",
+  denial: "The owner of the zone must sign it again, because its proofs do not fit its records.",
+  missing: "Ask another resolver: this one, or what is before it, may drop signatures and proofs.",
+  local: "If the zone belongs to your network, name it in SIXSCOPE_UNSIGNED_ZONES.",
+  budget: "Try again, or ask another resolver.",
+};
+
+/** RFC 6147 section 3. */
+const MADE =
+  "The resolver makes the IPv6 addresses of IPv4 addresses (DNS64), so they have no signature.";
+
+const CHECK_ANCHORS =
+  "If the network has a root of its own, SIXSCOPE_TRUST_ANCHORS must have the keys of that.";
+
+/** What to do about a verdict; undefined for one without problem, and where nothing was checked. */
+function adviceOn({ evidence, chain }: Pick<Validation, "evidence" | "chain">): string | undefined {
+  if (chain.length === 0 || evidence === null) return undefined;
+  const isAnchored = beginsAtAnchor(chain) || evidence === "budget";
+  return isAnchored ? ADVICE[evidence] : CHECK_ANCHORS;
+}
+
+const beginsAtAnchor = ([first]: DnssecDetails["chain"]) =>
+  first?.keys.some(({ trusted }) => trusted) ?? false;
+
+/** An outcome whose TTLs are at most what its signatures allow; RFC 4035 section 5.3.3. */
+function cappedTtls(outcome: DnsOutcome, { hops, soa: soaTtl }: Ttls): DnsOutcome {
+  if (!("records" in outcome)) return outcome;
+  const { records, soa } = outcome;
+  const cap = <T extends { readonly ttl: number }>(record: T, ttl = record.ttl) => ({
+    ...record,
+    ttl: Math.min(record.ttl, ttl),
+  });
+  let [hop, last] = [0, ""];
+  const capped = records.map((record) => {
+    // The signatures of a set are behind it.
+    const isSignature = record.type === "RRSIG";
+    if (!isSignature && last === "CNAME") hop += 1;
+    if (!isSignature) last = record.type;
+    return cap(record, hops[hop]);
+  });
+  return { ...outcome, records: capped, ...(soa && { soa: cap(soa, soaTtl) }) };
+}
 
 /** The message of an outcome, or why there is none. */
 function replyOf(outcome: DnsOutcome): Reply | string {

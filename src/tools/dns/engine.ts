@@ -35,7 +35,11 @@ export async function askResolver(
   const check = { ...options, name: title, dnsClient, query };
   const { outcome, dnssec } =
     validates && options.class !== "CH"
-      ? await checkDnssec(asked, { ...check, anchors: config.trustAnchors })
+      ? await checkDnssec(asked, {
+          ...check,
+          anchors: config.trustAnchors,
+          unsignedZones: config.unsignedZones,
+        })
       : { outcome: asked };
   return replyOf(title, outcome, translationsIn(dnsClient, outcome), dnssec);
 }

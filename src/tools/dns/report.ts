@@ -46,7 +46,7 @@ export const dnsReport: Reporter<DnsDocument, Reply> = {
         ...(servers ? [serversTable(servers)] : []),
         ...chainTables(details.dnssec),
       ],
-      isAnswered: isThere,
+      isAnswered: isThere && details.dnssec?.verdict !== "bogus",
     };
   },
   explain: (details) =>

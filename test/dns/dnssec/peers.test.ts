@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createDnsClient, type DnsClient } from "../../../src/dns/client.ts";
+import { createDnsClient, type DnsClient, type QueryOptions } from "../../../src/dns/client.ts";
 import { parseTrustAnchors } from "../../../src/dns/dnssec/anchors.ts";
 import type { TrustAnchor } from "../../../src/dns/dnssec/chain.ts";
 import { createWork } from "../../../src/dns/dnssec/limits.ts";
@@ -11,12 +11,13 @@ import type { Reply } from "../../../src/dns/dnssec/record-set.ts";
 import { validate } from "../../../src/dns/dnssec/validate.ts";
 import type { RecordType } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome } from "../../../src/dns/outcome.ts";
+import { checkDnssec } from "../../../src/tools/dns/dnssec.ts";
 import { type Started, startAuthority, startServer } from "../../lab/authorities.ts";
 import { programMissing, testWith } from "../../lab/lab.ts";
 import { run } from "../../lab/run.ts";
 
 const missing =
-  ["named", "dnssec-signzone", "knotd", "unbound", "kresd", "delv", "drill"]
+  ["named", "nsd", "dnssec-signzone", "knotd", "unbound", "kresd", "delv", "drill"]
     .map(programMissing)
     .find(Boolean) ?? null;
 const testWithPeers = testWith(missing);
@@ -31,6 +32,7 @@ const BIND: Readonly<Record<string, readonly [algorithm: string, options?: strin
     "ed25519.lab": ["ED25519", "-3 - -H 10"],
     "optout.lab": ["ECDSAP256SHA256", "-3 - -A"],
     "iterations.lab": ["ECDSAP256SHA256", "-3 - -H 120"],
+    "iterations60.lab": ["ECDSAP256SHA256", "-3 - -H 60"],
     "expired.lab": ["ECDSAP256SHA256", "-s now-2592000 -e now-864000"],
     "late.lab": ["ECDSAP256SHA256", "-s now-2592000 -e now-1800"],
     "early.lab": ["ECDSAP256SHA256", "-s now+864000 -e now+2592000"],
@@ -46,6 +48,8 @@ const KNOT: Readonly<Record<string, readonly [algorithm: string, nsec3: "on" | "
   "knot15.lab": ["ed25519", "on"],
 };
 const PLAIN = "plain.lab";
+/** A zone that the resolvers know and the zone above does not. */
+const HOME = "home.lab";
 const ZONES = [...Object.keys(BIND), ...Object.keys(KNOT), PLAIN];
 
 const HEAD = "$TTL 300\n@ SOA ns.lab. admin.lab. 1 3600 600 86400 300\n@ NS ns.lab.\n";
@@ -62,6 +66,9 @@ const started: Started[] = [];
 let resolver: Started;
 let client: DnsClient;
 let kresdClient: DnsClient;
+let bindClient: DnsClient;
+/** Of an authority whose zones are not signed. */
+let unsignedClient: DnsClient;
 let anchors: readonly TrustAnchor[] = [];
 
 /** Signs a zone with a new key; returns the text of the zone and its DS records. */
@@ -156,7 +163,7 @@ beforeAll(async () => {
   const texts = Object.entries(signed).map(([zone, { text }]) => [zone, text] as const);
   const named = await startAuthority("named", {
     lab: top.text,
-    [PLAIN]: HEAD + CONTENT,
+    ...{ [PLAIN]: HEAD + CONTENT, [HOME]: HEAD + CONTENT },
     ...Object.fromEntries(texts),
   });
   started.push(named);
@@ -178,8 +185,9 @@ beforeAll(async () => {
         'module-config: "validator iterator"',
       ],
       ...[`port: ${port}`, `interface: ::1@${port}`, "do-ip4: no", `trust-anchor: "${anchor}"`],
+      ...['local-zone: "office.lab." static', 'local-data: "www.office.lab. AAAA 2001:db8::4"'],
       ...["remote-control:", "control-enable: no"],
-      ...["lab", ...ZONES].flatMap((zone) => [
+      ...["lab", HOME, ...ZONES].flatMap((zone) => [
         "stub-zone:",
         `name: ${zone}`,
         `stub-addr: ::1@${(zone in KNOT ? knot : named).endpoint.port}`,
@@ -205,10 +213,23 @@ beforeAll(async () => {
   kresdClient = createDnsClient({ servers: [kresd.endpoint] });
   await Bun.write(join(folder, "ds"), `${anchor}\n`);
   const [, , , tag, algorithm, digestType, ...digest] = anchor.split(/\s+/);
-  await Bun.write(
-    join(folder, "anchors"),
-    `trust-anchors { lab. static-ds ${tag} ${algorithm} ${digestType} "${digest.join("")}"; };`,
+  const bindAnchor = `trust-anchors { lab. static-ds ${tag} ${algorithm} ${digestType} "${digest.join("")}"; };`;
+  await Bun.write(join(folder, "anchors"), bindAnchor);
+  const bind = await startServer(["named", "-g", "-c"], ["lab"], async (home, port) =>
+    [
+      `options { directory "${home}"; listen-on { none; }; listen-on-v6 port ${port} { ::1; };`,
+      "pid-file none; session-keyfile none; recursion yes; dnssec-validation yes;",
+      `forwarders { ::1 port ${named.endpoint.port}; }; forward only; };`,
+      ...["controls {};", bindAnchor],
+    ].join("\n"),
   );
+  started.push(bind);
+  bindClient = createDnsClient({ servers: [bind.endpoint] });
+  const names = ["p256.lab", "ed25519.lab"];
+  const unsignedZones = Object.fromEntries(names.map((zone) => [zone, HEAD + CONTENT]));
+  const unsigned = await startAuthority("nsd", unsignedZones);
+  started.push(unsigned);
+  unsignedClient = createDnsClient({ servers: [unsigned.endpoint] });
 });
 
 afterAll(async () => {
@@ -288,6 +309,7 @@ const DIFFER: Readonly<Record<string, readonly [readonly Verdicts[], why: string
     ],
     "delv and unbound allow 150 iterations, kresd 50, RFC 9276 section 3.2 none",
   ],
+  "iterations60.lab": [[["secure", "secure", "secure", "insecure"]], "kresd allows 50 iterations"],
   "late.lab": [
     [
       ["bogus", "bogus", "secure", "bogus"],
@@ -327,5 +349,57 @@ describe("verdicts of sixscope, delv, drill, unbound and kresd", () => {
     const [verdict] = rows[0]?.verdicts ?? [];
     const isChased = await drillChases(`www.${zone}`, "AAAA");
     if (verdict !== "insecure") expect(isChased).toBe(verdict === "secure");
+  });
+});
+
+/** The verdict of the service through a resolver. */
+async function judged(dnsClient: DnsClient, name: string, type: RecordType) {
+  const query = (flags: QueryOptions) => dnsClient.query(name, type, flags);
+  const call = { signal: new AbortController().signal, client: "", name: "resolver_a" } as const;
+  const asked = await query({ dnssec: true });
+  const { dnssec } = await checkDnssec(asked, { ...call, dnsClient, anchors, query });
+  return dnssec;
+}
+
+/** A resolver whose servers take turns. */
+function turns(...clients: DnsClient[]): DnsClient {
+  let turn = 0;
+  return {
+    query: (...question) => (clients[turn++ % clients.length] as DnsClient).query(...question),
+  };
+}
+
+describe("what a resolver misses or adds is not called bogus:", () => {
+  // biome-ignore format: a table
+  testWithPeers.each<[string, () => DnsClient, string, RecordType, verdicts: readonly string[]]>([
+    ["a zone of its own network behind unbound", () => client, `www.${HOME}`, "AAAA", ["indeterminate local"]],
+    ["the same without such a record", () => client, `www.${HOME}`, "TXT", ["indeterminate local"]],
+    ["the same behind BIND", () => bindClient, `www.${HOME}`, "AAAA", ["indeterminate local"]],
+    // From the proof for the zone above, it can conclude that there is no such name.
+    ["the same behind kresd", () => kresdClient, `www.${HOME}`, "AAAA", ["indeterminate local", "bogus missing", "secure"]],
+    ["local data of unbound", () => client, "www.office.lab", "AAAA", ["indeterminate local", "indeterminate missing"]],
+    ["a wildcard that kresd holds, with 60 iterations", () => kresdClient, "x.wild.iterations60.lab", "AAAA", ["secure"]],
+    ["a wildcard that kresd holds", () => kresdClient, "x.wild.p256.lab", "AAAA", ["secure"]],
+    ["a wildcard that BIND holds", () => bindClient, "x.wild.p256.lab", "AAAA", ["secure"]],
+    ["servers of which one drops signatures", () => turns(client, unsignedClient), "www.p256.lab", "AAAA", ["secure", "indeterminate missing"]],
+    ["the same for a denial", () => turns(unsignedClient, client), "www.ed25519.lab", "TXT", ["secure", "indeterminate missing"]],
+  ])("%s", async (_, resolver, name, type, verdicts) => {
+    const found = new Set<string>();
+    const dnsClient = resolver();
+    for (let run = 0; run < 10; run++) {
+      const { verdict, evidence } = await judged(dnsClient, name, type);
+      found.add([verdict, evidence].filter(Boolean).join(" "));
+    }
+    for (const each of found) expect(verdicts).toContain(each);
+  });
+
+  // biome-ignore format: a table
+  testWithPeers.each<[string, string, () => DnsClient]>([
+    ["unbound", "other.lab", () => client], ["BIND", "other.lab", () => bindClient], ["kresd", "other.lab", () => kresdClient],
+    ["unbound", "expired.lab", () => client], ["BIND", "expired.lab", () => bindClient], ["kresd", "expired.lab", () => kresdClient],
+  ])("while behind %s, %s is", async (_, zone, resolver) => {
+    const { verdict, evidence, text, resolver: said } = await judged(resolver(), `www.${zone}`, "AAAA");
+    expect([verdict, evidence, said.claim]).toEqual(["bogus", "signature", "bogus"]);
+    expect(text).toContain("sign it again");
   });
 });

@@ -15,6 +15,8 @@ export interface TestRecord {
   readonly owner: string;
   readonly type: number;
   readonly data: Uint8Array;
+  /** Seconds in the reply, by default the 300 that are signed. */
+  readonly ttl?: number;
 }
 
 /** A reply before it is encoded; a test may change it. */
@@ -382,9 +384,9 @@ function unique(records: readonly TestRecord[]): TestRecord[] {
 /** Encodes a reply without compression. */
 export function encodeReply({ answers, authority }: TestReply): Uint8Array {
   const header = [0, 0x8180, 0, answers.length, authority.length, 0].map((each) => number(each, 2));
-  const records = [...answers, ...authority].flatMap(({ owner, type, data }) => [
+  const records = [...answers, ...authority].flatMap(({ owner, type, data, ttl = 300 }) => [
     encodeName(owner),
-    ...[number(type, 2), number(1, 2), number(300, 4), number(data.length, 2), data],
+    ...[number(type, 2), number(1, 2), number(ttl, 4), number(data.length, 2), data],
   ]);
   return Buffer.concat([...header, ...records]);
 }

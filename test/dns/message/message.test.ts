@@ -194,3 +194,20 @@ test("a response code without a name has its number", () => {
     "RCODE3841",
   ]);
 });
+
+describe("of a message whose records are left unread", () => {
+  const isUnread = { isUnread: true };
+
+  test("the data is not looked at", () => {
+    const bytes = reply("0001 0000 0000", "c00c 001c 0001 0000012c 0003 010203");
+    expect(() => decodeMessage(bytes)).toThrow(FormatError);
+    expect(decodeMessage(bytes, isUnread)).toMatchObject({ rcode: "NOERROR", answers: [] });
+  });
+
+  test("at most 16 KiB are taken", () => {
+    const bytes = new Uint8Array(16_385);
+    expect(decodeMessage(bytes.subarray(1), isUnread).rcode).toBe("NOERROR");
+    expect(() => decodeMessage(bytes, isUnread)).toThrow("more than 16384 bytes");
+    expect(decodeMessage(bytes).rcode).toBe("NOERROR");
+  });
+});

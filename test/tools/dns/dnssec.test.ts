@@ -5,14 +5,25 @@ import { decodeMessage } from "../../../src/dns/message/message.ts";
 import type { RecordType } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome } from "../../../src/dns/outcome.ts";
 import { FairSlots } from "../../../src/gate/fair-slots.ts";
+import { isZoneAtFault } from "../../../src/tools/dns/dnssec.ts";
 import { dns } from "../../../src/tools/dns/endpoint.ts";
-import { type TestReply, World } from "../../dns/dnssec/signed-world.ts";
+import { dnsReport } from "../../../src/tools/dns/report.ts";
+import { type TestRecord, type TestReply, World } from "../../dns/dnssec/signed-world.ts";
 import { encodeData } from "../../dns/messages.ts";
 
 const ZONES = [
   { name: ".", expires: 1e6 },
   { name: "com.", expires: 1e6 },
-  { name: "good.com.", expires: 1e6, records: ["www A 192.0.2.1", "gone CNAME nothing.good.com."] },
+  {
+    name: "good.com.",
+    expires: 1e6,
+    records: [
+      "www A 192.0.2.1",
+      "gone CNAME nothing.good.com.",
+      "near CNAME www.good.com.",
+      "moved DNAME good.com.",
+    ],
+  },
   { name: "expired.com.", expires: -60, records: ["www A 192.0.2.2", "six AAAA 64:ff9b::1"] },
   { name: "plain.com.", algorithm: null, records: ["www A 192.0.2.3"] },
 ];
@@ -25,11 +36,11 @@ interface Resolver {
   fails?(isUnchecked: boolean, turn: number): string | undefined;
   tamper?(question: string, reply: TestReply): TestReply;
   /** True if it gives no answer in time to questions, of any name, with or without CD. */
-  isSilent?(isUnchecked: boolean): boolean;
+  isSilent?(isUnchecked: boolean, type: RecordType): boolean;
 }
 
 interface Answer {
-  readonly records?: readonly { readonly value: string }[];
+  readonly records?: readonly { readonly value: string; readonly ttl: number }[];
   readonly message?: string;
   readonly details: { readonly authenticated: boolean; readonly attempts: readonly unknown[] } & {
     readonly dnssec: {
@@ -56,19 +67,22 @@ async function ask(
   const client = {
     async query(name: string, type: RecordType, flags: QueryOptions): Promise<DnsOutcome> {
       const isUnchecked = flags.checkingDisabled === true;
+      const isInner = type === "DS" || type === "DNSKEY";
+      if (isInner !== (flags.isUnread === true)) throw new Error(`${type} is read by the client`);
       if (type === asked) unchecked.push(isUnchecked);
-      if (isSilent?.(isUnchecked)) {
+      if (isSilent?.(isUnchecked, type)) {
         return { kind: "timeout", question: { name, type }, queryTimeMs: 5000, attempts: [] };
       }
       const failure = type === asked ? fails?.(isUnchecked, unchecked.length - 1) : undefined;
       const reply = world.reply(name.endsWith(".") ? name : `${name}.`, type);
       if (typeof reply === "string") throw new Error(reply);
-      const { answers } = decodeMessage(reply.message);
+      const { answers, soa } = decodeMessage(reply.message);
       const said = {
         ...{ server: "[::1]:53", transport: "udp" as const },
         ...{ authenticated: ad && !isUnchecked },
         ...{ extendedErrors: [], message: reply.message },
         ...{ question: { name: `${name}.`, type }, queryTimeMs: 1 },
+        ...(soa && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),
         attempts: [
           { server: "[::1]:53", transport: "udp", ms: 1, outcome: failure ?? reply.rcode },
         ],
@@ -105,6 +119,23 @@ const withoutSignatures = (question: string, { rcode, answers }: TestReply): Tes
   },
   authority: [],
 });
+const ifKeys = (_: boolean, type: RecordType) => type === "DNSKEY";
+/** Other data in the first answer. */
+const oldOnce = () => {
+  let turns = 0;
+  return (question: string, reply: TestReply): TestReply => {
+    if (!question.startsWith("www") || turns++ > 0) return reply;
+    const old = (record: TestRecord) =>
+      record.type === 1 ? { ...record, data: Buffer.from([192, 0, 2, 99]) } : record;
+    return { ...reply, answers: reply.answers.map(old) };
+  };
+};
+/** The keys of another zone as those of the root. */
+const otherRoot = (question: string, reply: TestReply): TestReply => {
+  if (question !== ". DNSKEY") return reply;
+  const zone = new World([{ name: ".", algorithm: 15 }], Math.floor(Date.now() / 1000)).zone(".");
+  return { ...reply, answers: zone.signed(zone.set(".", 48)) };
+};
 const liesFrom = (turn: number) => {
   let turns = 0;
   return (question: string, reply: TestReply) =>
@@ -116,19 +147,23 @@ describe("the resolver", () => {
   test.each<[string, string, Resolver, verdict: string, claim: string, validates: boolean | null, text: RegExp, records: number, questions: string]>([
     ["tells the truth", "www.good.com", { ad: true }, "secure", "secure", true, /UTC\)\.$/, 2, "-"],
     ["does not validate", "www.good.com", {}, "secure", "none", null, /does not claim that it is valid/, 2, "-"],
-    ["passes an expired answer on", "www.expired.com", {}, "bogus", "none", false, /expired 60 seconds ago .* passes the answer on/, 2, "-"],
-    ["forges AD of an expired answer", "www.expired.com", { ad: true }, "bogus", "secure", null, /expired 60 seconds ago .* do not rely on that/, 2, "-"],
-    ["forges AD of an answer without signatures", "www.good.com", { ad: true, tamper: withoutSignatures }, "bogus", "secure", null, /has no signature, .* do not rely on that/, 1, "-"],
+    ["passes an expired answer on", "www.expired.com", {}, "bogus", "none", false, /expired 60 seconds ago .* The owner of the zone must sign it again, .* passes the answer on/, 2, "-C"],
+    ["forges AD of an expired answer", "www.expired.com", { ad: true }, "bogus", "secure", null, /expired 60 seconds ago .* do not rely on that/, 2, "-C"],
+    ["forges AD of an answer without signatures", "www.good.com", { ad: true, tamper: withoutSignatures }, "indeterminate", "secure", null, /has no signature, .*\. Ask another resolver: .* claims that it has validated/, 1, "-"],
     ["forges AD of a zone that is not signed", "www.plain.com", { ad: true }, "insecure", "secure", null, /claims that it has validated the answer: it accepts more than is accepted here, or has not done so/, 1, "-"],
     ["fails once", "www.good.com", { ad: true, fails: once("SERVFAIL") }, "secure", "secure", true, /failed at first, and answered when it was asked again/, 2, "-C-"],
-    ["fails once, and then lies unless it must not check", "www.good.com", { fails: once("SERVFAIL"), tamper: liesFrom(2) }, "bogus", "none", false, /has no signature, .* failed at first/, 1, "-C-"],
+    ["fails once, and then lies unless it must not check", "www.good.com", { fails: once("SERVFAIL"), tamper: liesFrom(2) }, "indeterminate", "none", null, /has no signature, .* failed at first/, 1, "-C-"],
     ["refuses once", "www.good.com", { fails: once("REFUSED") }, "secure", "none", null, /failed at first/, 2, "-C-"],
     ["fails once for a zone that is not signed", "www.plain.com", { fails: once("SERVFAIL") }, "insecure", "none", null, /counts as not signed.* failed at first/, 1, "-C-"],
     ["fails unless it must not check", "www.good.com", { fails: unlessUnchecked }, "secure", "bogus", true, /its clock or its trust anchors may be wrong/, 0, "-C-"],
-    ["fails so for an expired answer", "www.expired.com", { fails: unlessUnchecked }, "bogus", "bogus", true, /expired 60 seconds ago .* refuses the answer, too/, 0, "-C-"],
+    ["fails so for an expired answer", "www.expired.com", { fails: unlessUnchecked }, "bogus", "bogus", true, /expired 60 seconds ago .* refuses the answer, too/, 0, "-C-C"],
     ["fails so for a zone that is not signed", "www.plain.com", { fails: unlessUnchecked }, "insecure", "bogus", true, /refuses the answer, though, as if it were bogus/, 0, "-C-"],
+    ["refuses what has no signature", "www.good.com", { fails: unlessUnchecked, tamper: withoutSignatures }, "bogus", "bogus", true, /has no signature, .* refuses the answer, too/, 0, "-C-"],
+    ["refuses what has no signature, and fails for the keys", "www.good.com", { fails: unlessUnchecked, tamper: withoutSignatures, isSilent: ifKeys }, "indeterminate", "bogus", true, /over before .* DNSKEY/, 0, "-C-"],
+    ["has an old answer at first", "www.good.com", { tamper: oldOnce() }, "secure", "none", null, /^good\.com signs www\.good\.com A, .* Its first answer was bogus: .* does not match the records/, 2, "-C"],
+    ["has an old answer, and none if it must not check", "www.good.com", { tamper: oldOnce(), fails: (isUnchecked) => (isUnchecked ? "SERVFAIL" : undefined) }, "indeterminate", "none", null, /^The resolver has no answer: SERVFAIL\. Its first answer was bogus/, 2, "-C"],
     ["fails always", "www.good.com", { fails: () => "SERVFAIL" }, "indeterminate", "no-answer", null, /no answer: SERVFAIL/, 0, "-C"],
-    ["is silent if it must not check", "www.good.com", { ad: true, isSilent: ifUnchecked }, "indeterminate", "secure", null, /no answer for good\.com DS when asked not to check \(CD\): timeout\. The resolver claims that it has validated/, 2, "-"],
+    ["is silent if it must not check", "www.good.com", { ad: true, isSilent: ifUnchecked }, "indeterminate", "secure", null, /^The time was over before there was an answer for good\.com DS when asked not to check \(CD\)\. Try again, or ask another resolver\. The resolver claims that it has validated/, 2, "-"],
     ["fails, and is silent if it must not check", "www.good.com", { fails: unlessUnchecked, isSilent: ifUnchecked }, "indeterminate", "no-answer", null, /no answer: SERVFAIL, and timeout when asked not to check \(CD\)\.$/, 0, "-C"],
     ["fails always, with CD and without", "www.good.com", { fails: () => "SERVFAIL" }, "indeterminate", "no-answer", null, /no answer: SERVFAIL, also when asked not to check \(CD\)\.$/, 0, "-C"],
     ["refuses always", "www.plain.com", { fails: () => "REFUSED" }, "indeterminate", "no-answer", null, /no answer: REFUSED/, 0, "-C"],
@@ -142,8 +177,9 @@ describe("the resolver", () => {
     expect(authenticated).toBe(claim === "secure");
     expect(answer.records ?? []).toHaveLength(records);
     expect(unchecked.map((each) => (each ? "C" : "-")).join("")).toBe(questions);
+    const isSecond = questions === "-C-" || (verdict === "secure" && questions === "-C");
     // An answer that came the second time has the attempts of both.
-    expect(attempts).toHaveLength(records > 0 && questions === "-C-" ? 2 : 1);
+    expect(attempts).toHaveLength(records > 0 && isSecond ? 2 : 1);
   });
 
   test("that fails at random is never the zone's fault", async () => {
@@ -175,9 +211,60 @@ describe("the resolver", () => {
 });
 
 // biome-ignore format: a table
+test.each<[string, string, Resolver, boolean]>([
+  ["an expired answer", "www.expired.com", {}, true],
+  ["an answer without signatures", "www.good.com", { tamper: withoutSignatures }, false],
+  ["an answer without signatures, which is refused", "www.good.com", { tamper: withoutSignatures, fails: unlessUnchecked }, false],
+  ["a root of which the keys are not configured", "www.good.com", { tamper: otherRoot }, false],
+])("of %s, the zone's fault", async (_, hostname, resolver, isFault) => {
+  const { answer } = await ask(hostname, resolver);
+  expect(isZoneAtFault(answer.details.dnssec as never)).toBe(isFault);
+});
+
+test("of a root of which the keys are not configured, the text names the setting", async () => {
+  const { answer } = await ask("www.good.com", { tamper: otherRoot });
+  expect(answer.details.dnssec).toMatchObject({
+    verdict: "bogus",
+    text: expect.stringMatching(/^No key of the root matches .* SIXSCOPE_TRUST_ANCHORS must have/),
+  });
+});
+
+test.each([
+  ["www.good.com", true],
+  ["www.plain.com", true],
+  ["www.expired.com", false],
+])("of an answer for %s, the command's exit status says success: %p", async (hostname, isDone) => {
+  const { answer } = await ask(hostname, {});
+  expect(dnsReport.report(answer as never).isAnswered).toBe(isDone);
+});
+
+describe("behind a resolver that says that all may be kept for long, TTLs", () => {
+  const tamper = (_: string, { rcode, answers, authority }: TestReply): TestReply => {
+    const longer = (record: TestRecord) => ({ ...record, ttl: 4000 });
+    return { rcode, answers: answers.map(longer), authority: authority.map(longer) };
+  };
+
+  test.each([
+    ["of records and signatures", "www.good.com", "A", [300, 300]],
+    ["of an alias", "near.good.com", "A", [300, 300, 300, 300]],
+    ["of an alias that a DNAME record makes", "www.moved.good.com", "A", [300, 300, 300, 300, 300]],
+    ["in a zone that is not signed", "www.plain.com", "A", [4000]],
+    ["beside an expired signature", "www.expired.com", "A", [4000, 4000]],
+  ] as const)("%s", async (_, hostname, type, ttls) => {
+    const { answer } = await ask(hostname, { tamper }, type);
+    expect(answer.records?.map(({ ttl }) => ttl)).toEqual([...ttls]);
+  });
+
+  test("of the SOA record of a denial", async () => {
+    const { answer } = await ask("www.good.com", { tamper }, "AAAA");
+    expect(answer.details).toMatchObject({ dnssec: { verdict: "secure" }, soa: { ttl: 300 } });
+  });
+});
+
+// biome-ignore format: a table
 test.each<[string, string, string, string, RegExp]>([
   ["made of IPv4", "www.good.com", "64:ff9b::192.0.2.1", "indeterminate", /makes the IPv6 addresses of IPv4 addresses \(DNS64\)/],
-  ["of a host", "www.good.com", "2001:db8::1", "bogus", /has no signature/],
+  ["of a host", "www.good.com", "2001:db8::1", "indeterminate", /has no signature/],
   ["made of IPv4, of a zone that is not signed", "www.plain.com", "64:ff9b::192.0.2.3", "insecure", /counts as not signed/],
   ["made of IPv4, and signed", "six.expired.com", "", "bogus", /expired 60 seconds ago/],
 ])("an address %s", async (_, hostname, value, verdict, text) => {
@@ -207,7 +294,7 @@ describe("the message about a name that does not exist", () => {
     ["proven", "nothing.good.com", {}, `${says("good.com")}. DNSSEC: secure. good.com proves that nothing.good.com does not exist, and every signature`],
     ["not signed", "nothing.plain.com", {}, `${says("plain.com")}; check its spelling. DNSSEC: insecure. plain.com counts as not signed`],
     ["expired", "nothing.expired.com", {}, `${says("expired.com")}. DNSSEC: bogus. The signature of expired.com`],
-    ["without a proof", "nothing.good.com", { tamper: cut }, `${says("good.com")}. DNSSEC: bogus. The answer that nothing.good.com does not exist has no signature`],
+    ["without a proof", "nothing.good.com", { tamper: cut }, `${says("good.com")}; check its spelling. DNSSEC: indeterminate. The answer that nothing.good.com does not exist has no signature`],
     ["an alias, proven", "gone.good.com", {}, `"gone.good.com" is an alias of "nothing.good.com", which does not exist according to resolver_a (NXDOMAIN); its owner must correct the CNAME record. DNSSEC: secure. good.com proves`],
   ])("%s", async (_, hostname, resolver, message) => {
     const { answer } = await ask(hostname, resolver);

@@ -1,0 +1,63 @@
+import type { RecordType } from "../message/record.ts";
+import type { Chain } from "./chain.ts";
+import { durationText, nameText, setText, timeText } from "./wording.ts";
+
+/** What the owner of a zone should know of how it is signed. */
+export interface Note {
+  readonly code: "expires" | "unused-algorithm" | "sha1-ds" | "nsec3-iterations" | "nsec3-salt";
+  readonly zone: string;
+  /** The same in a sentence. */
+  readonly text: string;
+}
+
+/**
+ * The notes about the zone that signed the end of an answer, or whose keys are not trusted: first, if all that was
+ * checked is valid, which signature expires first.
+ *
+ * @param now seconds since 1970
+ */
+export function notesOn(
+  { links, habits }: Pick<Chain, "links" | "habits">,
+  end: { readonly name: string; readonly type: RecordType },
+  now: number,
+): readonly Note[] {
+  const isEnd = (set: { readonly name: string; readonly type: string }) =>
+    set.name === end.name && set.type === end.type;
+  const link =
+    links.findLast(({ sets }) => sets.some(isEnd)) ??
+    links.find(({ status }) => status !== "secure");
+  if (link === undefined) return [];
+  const zone = nameText(link.zone);
+  const { algorithms = new Set(), hashing } = habits.get(link.zone) ?? {};
+  const { iterations = 0, salt = "" } = hashing ?? {};
+  const announced = new Set([...link.ds, ...link.keys].map(({ algorithm }) => algorithm));
+  const unused = [...announced].filter((algorithm) => !algorithms.has(algorithm));
+  // Beside a fault, when the others expire is of no use.
+  const valid = link.sets.some(({ fault }) => fault !== undefined) ? [] : link.sets;
+  const [first] = valid
+    .flatMap(({ name, type, signature }) =>
+      signature ? [{ name, type, expires: Date.parse(signature.expires) / 1000 }] : [],
+    )
+    .sort((a, b) => a.expires - b.expires);
+  const texts: Record<Note["code"], string | false | undefined> = {
+    expires:
+      first &&
+      `Of the signatures of ${zone}, that of ${setText(first)} is the first to expire, in ${durationText(first.expires - now)} (${timeText(first.expires)}).`,
+    "unused-algorithm":
+      algorithms.size > 0 &&
+      unused.length > 0 &&
+      `${zone} has keys or DS records of ${unused.join(", ")}, which signs nothing here; a zone is signed with every algorithm that it announces (RFC 6840 section 5.11).`,
+    "sha1-ds":
+      link.ds.some(({ digest }) => digest === "SHA-1") &&
+      `${zone} has a DS record with SHA-1, which validators no longer use (RFC 9905); one with SHA-256 is enough.`,
+    "nsec3-iterations":
+      iterations > 0 &&
+      `${zone} hashes names with ${iterations} further iterations of NSEC3; there should be none (RFC 9276 section 3.1).`,
+    "nsec3-salt":
+      salt !== "" &&
+      `${zone} hashes names with the salt ${salt}; there should be none (RFC 9276 section 3.1).`,
+  };
+  return (Object.keys(texts) as Note["code"][]).flatMap((code) =>
+    texts[code] ? [{ code, zone: link.zone, text: texts[code] }] : [],
+  );
+}
