@@ -16,6 +16,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/http/"],
   ["src/locations/"],
   ["src/valkey/"],
+  ["src/watch/"],
   ["src/tools/"],
   ["src/here/"],
   ["src/api/"],
@@ -169,6 +170,7 @@ const OPENERS = new Map([
   ["src/page/browser/api.ts", "this service, from a browser"],
   ["src/server/status.ts", "the running service"],
   ["src/valkey/connection.ts", "Valkey"],
+  ["src/watch/notify.ts", "who is told of changes"],
 ]);
 
 test("only these files open sockets, and those of probes are opened by the prober alone", async () => {
@@ -195,6 +197,7 @@ test("imports name packages that package.json lists, and files with their extens
         : specifier.startsWith("node:") ||
           specifier === "bun" ||
           specifier === "bun:ffi" ||
+          (specifier === "bun:sqlite" && file === "src/watch/history.ts") ||
           packages.some((name) => specifier === name || specifier.startsWith(`${name}/`));
       if (!known) strange.push(`${file} imports ${specifier}`);
     }

@@ -117,8 +117,8 @@ async function writeLayout(
         User: `${USER}:${USER}`,
         Env: [
           "PATH=/usr/bin",
-          // Without it, the path would depend on the working directory.
-          `SIXSCOPE_KEYS_FILE=/${STATE_DIRECTORY}/keys.json`,
+          // Without it, the paths of keys, watches and history would depend on the working directory.
+          `STATE_DIRECTORY=/${STATE_DIRECTORY}`,
           // As in systemd/sixscope.service.
           "BUN_JSC_forceRAMSize=134217728",
         ],

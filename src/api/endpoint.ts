@@ -59,6 +59,8 @@ export interface Endpoint<
   readonly example: object;
   /** The schemas of the data of its events, by their names. */
   readonly events?: () => Readonly<Record<string, z.ZodType>>;
+  /** True if its events go on until the client goes: the stream begins at once. */
+  readonly isLive?: boolean;
   /** True if other locations can do its work, for requests with `from`. */
   readonly runsElsewhere?: boolean;
   /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED and KEYS_UNAVAILABLE. */

@@ -40,28 +40,44 @@ export interface OwnChoices {
 }
 
 /** Does the work in this process, with the resolvers of this machine as `resolver_a`. */
-export function callHere(
+export function callHere(environment: NodeJS.ProcessEnv, choices: OwnChoices): CallEndpoint {
+  return async (question, ...call) => {
+    using here = await openHere(environment, choices, "resolver" in question.parameters);
+    return await here.call(question, ...call);
+  };
+}
+
+/**
+ * Opens what several calls in this process share: the prober, and the one way out to targets with its bounds.
+ *
+ * @param isChosen as for `configHere`
+ */
+export async function openHere(
   environment: NodeJS.ProcessEnv,
   { config, resolverTitle }: OwnChoices,
-): CallEndpoint {
-  return async ({ endpoint, parameters }, signal, onEvent, enough) => {
-    const settings = { ...configHere(environment, "resolver" in parameters), ...config };
-    const { logLevel: level, logFormat: format } = settings;
-    const write = (line: string) => process.stderr.write(line);
-    const log = createLog({ level, format, priorities: false, write });
-    const services = await openServices(settings, openIcmpIfAllowed(), log);
-    const call = { signal, address: null, client: "", allowSeconds: () => {}, onEvent, enough };
-    try {
-      const read = readTexts(alone(endpoint.parameters), parameters);
-      const result = await endpoint.handle(read, call, { ...services, resolverTitle });
-      return { document: result as ApiAnswer["document"], error: null };
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      const message = withoutRights(error, environment) ?? error.message;
-      return { document: { ...error.body }, error: { code: error.code, message } };
-    } finally {
-      if (!("unavailable" in services.icmp)) services.icmp.close();
-    }
+  isChosen = false,
+): Promise<Disposable & { readonly call: CallEndpoint }> {
+  const settings = { ...configHere(environment, isChosen), ...config };
+  const { logLevel: level, logFormat: format } = settings;
+  const write = (line: string) => process.stderr.write(line);
+  const log = createLog({ level, format, priorities: false, write });
+  const { icmp, ...others } = await openServices(settings, openIcmpIfAllowed(), log);
+  return {
+    async call({ endpoint, parameters }, signal, onEvent, enough) {
+      const call = { signal, address: null, client: "", allowSeconds: () => {}, onEvent, enough };
+      try {
+        const read = readTexts(alone(endpoint.parameters), parameters);
+        const result = await endpoint.handle(read, call, { icmp, ...others, resolverTitle });
+        return { document: result as ApiAnswer["document"], error: null };
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        const message = withoutRights(error, environment) ?? error.message;
+        return { document: { ...error.body }, error: { code: error.code, message } };
+      }
+    },
+    [Symbol.dispose]() {
+      if (!("unavailable" in icmp)) icmp.close();
+    },
   };
 }
 

@@ -11,6 +11,7 @@ import { addKeyCommands } from "./keys.ts";
 import { runServe } from "./serve.ts";
 import { print, say } from "./terminal.ts";
 import { addServerOptions, addTool, type ServerOptions } from "./tool-commands.ts";
+import { addWatchCommands } from "./watch.ts";
 
 /** Wrong usage; the parser itself has no fixed status for it. */
 const WRONG_USAGE = 2;
@@ -61,6 +62,23 @@ export function describeCommands(
     });
   addServiceCommands(program, environment);
   for (const tool of TOOLS) addTool(program, tool, environment, setStatus);
+  addWatchCommands(program, environment);
+  about(
+    program.command("diff"),
+    "Show what is different between two results of a tool. Each file has a document as --json prints it, or one on each line, as those of check --file. With - instead, standard input has the documents before and after on each line.",
+    "sixscope diff yesterday.json today.json",
+  )
+    .argument("<before>", "a file with the result before, or -")
+    .argument("[after]", "a file with the result after")
+    .option("--json", "print the differences as JSON")
+    .action(
+      async (before: string, after: string | undefined, { json = false }, command: Command) => {
+        if ((before === "-") === (after !== undefined))
+          command.error("error: name two files, or -");
+        const { runDiff } = await import("./diff.ts");
+        setStatus(await runDiff(before, after, json || before === "-", environment));
+      },
+    );
   about(
     addServerOptions(program.command("mcp"), environment),
     "Let a program such as an assistant use the tools. It speaks the Model Context Protocol over standard input and output, until the input ends. The program starts this command itself; docs/configuration.md shows how to set it up.",

@@ -10,6 +10,7 @@ import {
   settingIn,
   trying,
 } from "./doctor/finding.ts";
+import { checkHistory } from "./doctor/history.ts";
 import { checkKeys } from "./doctor/keys.ts";
 import { checkMachine, checkRights } from "./doctor/machine.ts";
 import { checkNats, checkResolvers } from "./doctor/peers.ts";
@@ -55,7 +56,7 @@ const OWN: readonly Check[] = [
 ];
 
 /** The checks with those of the service's user. */
-const AS_USER: readonly Check[] = [checkCopies, checkKeys, checkNats];
+const AS_USER: readonly Check[] = [checkCopies, checkKeys, checkHistory, checkNats];
 
 /** Every finding; root has the rights of the service's user afterwards. */
 export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly Finding[]> {

@@ -25,12 +25,15 @@ const PACKAGED_UNIT: Unit = [
   `EnvironmentFiles=${ENVIRONMENT_FILE}`,
 ];
 
+/** The settings of which one shows that the environment is of another service. */
+const OF_ANOTHER = ["SIXSCOPE_KEYS_FILE", "SIXSCOPE_WATCH_FILE", "STATE_DIRECTORY"];
+
 /** The service that is installed on this machine; see `installedService`. */
 export type InstalledService = NonNullable<ReturnType<typeof installedService>>;
 
-/** The installed service; null if there is none, or if the environment names another keys file. */
+/** The installed service; null if there is none, or if the environment names the files of another one. */
 export function installedService(environment: NodeJS.ProcessEnv) {
-  if (environment["SIXSCOPE_KEYS_FILE"] || environment["STATE_DIRECTORY"]) return null;
+  if (OF_ANOTHER.some((name) => environment[name])) return null;
   const unit = askSystemd();
   if (propertyOf(unit, "LoadState") !== "loaded") return null;
   const userName = propertyOf(unit, "User") || "root";

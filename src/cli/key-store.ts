@@ -35,7 +35,7 @@ export interface KeyStore {
  * @throws KeyFileError for another user, whose key no service would read; ConfigError
  */
 export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
-  const { keysFile, valkey } = settingsOfService(environment);
+  const { keysFile, valkey } = settingsOfService(environment, "keys", "SIXSCOPE_KEYS_FILE");
   if (valkey !== null) return valkeyStore(valkey, keysFile);
   const place = behindLinks(keysFile);
   const read = async () => readKeyFile(place);
@@ -66,14 +66,25 @@ export function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): K
   };
 }
 
-function settingsOfService(environment: NodeJS.ProcessEnv): Config {
+/**
+ * The settings of the installed service, whose user root becomes; without one, those of the environment.
+ *
+ * @param what of the service belongs to its user, for messages
+ * @param setting that names another one
+ * @throws KeyFileError for another user; ConfigError
+ */
+export function settingsOfService(
+  environment: NodeJS.ProcessEnv,
+  what: string,
+  setting: string,
+): Config {
   const service = installedService(environment);
   if (service === null) return parseConfig(environment);
   const { user, userName, isOurs } = service;
   if (!isOurs) {
     const command = formatCommand(["sudo", "sixscope", ...Bun.argv.slice(2)]);
     throw new KeyFileError(
-      `the keys of the installed service belong to ${userName}; run: ${command}, or set SIXSCOPE_KEYS_FILE for a service of your own`,
+      `the ${what} of the installed service belong to ${userName}; run: ${command}, or set ${setting} for a service of your own`,
     );
   }
   if (user === null) {
@@ -114,17 +125,30 @@ function behindLinks(path: string, links = 0): string {
 }
 
 async function changeFile(path: string, change: Change): Promise<void> {
-  const LOCK_EXCLUSIVE = 2;
   const folder = dirname(path);
   const failure = (reason: string) =>
     new KeyFileError(
       `cannot open the folder ${folder} of the keys file: ${reason}; create it, let ${ownName()} write to it, or set SIXSCOPE_KEYS_FILE`,
     );
+  await whileLocked(folder, failure, () => writeKeyFile(path, change(readKeyFile(path))));
+}
+
+/**
+ * Does something while no other command that calls this does, for the files of a folder.
+ *
+ * @param failure makes the error if the folder cannot be opened
+ */
+export async function whileLocked<T>(
+  folder: string,
+  failure: (reason: string) => Error,
+  action: () => Promise<T>,
+): Promise<T> {
+  const LOCK_EXCLUSIVE = 2;
   const descriptor = orThrow(() => openSync(folder, constants.O_DIRECTORY), failure);
   try {
     // A lock on the folder leaves no lock file behind and ends with the process; flock(2).
     if (libc().flock(descriptor, LOCK_EXCLUSIVE) !== 0) throw lastError(`flock ${folder}`);
-    await writeKeyFile(path, change(readKeyFile(path)));
+    return await action();
   } finally {
     closeSync(descriptor);
   }

@@ -1,4 +1,5 @@
 import { BASE_PATH } from "../api/endpoint.ts";
+import { once } from "../api/schemas.ts";
 import { packagedFiles } from "../config/environment-file.ts";
 import { exposureOf } from "../config/exposure.ts";
 import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
@@ -11,13 +12,18 @@ import { serviceManager } from "../platform/systemd.ts";
 import { createApp } from "../server/app.ts";
 import { followCertificate } from "../server/certificate.ts";
 import { boundConnections } from "../server/connections.ts";
-import { ENDPOINTS } from "../server/endpoints.ts";
+import { ENDPOINTS, scheduleRules } from "../server/endpoints.ts";
 import { createMetrics } from "../server/metrics.ts";
 import { listen } from "../server/server.ts";
 import { offerStatus } from "../server/status.ts";
 import { reportWaiting } from "../server/waiting.ts";
+import type { Services } from "../tools/services.ts";
 import { formatCommand } from "../util/command.ts";
+import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
+import { History } from "../watch/history.ts";
+import { startNotifier } from "../watch/notify.ts";
+import { Watcher } from "../watch/watcher.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
 
@@ -57,9 +63,11 @@ export async function runServe(
   const places = isAlone ? null : await import("../locations/locations.ts");
   const locations = places?.createLocations(config, !isAgent, ENDPOINTS, opened, log) ?? null;
   const services = { ...opened, locations };
+  const stopping = new AbortController();
+  const watching = isAgent ? null : watchWith(services, log, stopping.signal);
   const renewal = config.tls === null ? null : followCertificate(config.tls, log);
   const longestWait = reportWaiting(services.gate, keyring, config.logClients, log);
-  const parts = { ...services, keyring, renewal, shared, longestWait };
+  const parts = { ...services, keyring, renewal, shared, longestWait, watching };
   const manager = serviceManager(environment);
   // Before anything listens, because an unhandled SIGHUP ends the process.
   process.on("SIGHUP", () =>
@@ -74,14 +82,19 @@ export async function runServe(
   const app =
     keyring &&
     createApp({ ...parts, keyring, pages: respondPage, log, onAnswered: metrics?.answered });
-  const readiness =
-    "unavailable" in icmp ? `ready, without probes: no raw socket (${icmp.unavailable})` : "ready";
+  const noProbes =
+    "unavailable" in icmp ? [`without probes: no raw socket (${icmp.unavailable})`] : [];
+  const readiness = () => {
+    const problem = watching?.problem;
+    return ["ready", ...noProbes, problem ? `without history: ${problem}` : []].flat().join(", ");
+  };
   const certificate = renewal?.current() ?? null;
   const listening = app && (await listen(app, config.listen, certificate, log, readiness));
   const scraped = metrics?.expose(parts);
   const exposed = scraped && (await listen(scraped, config.metricsListen, null, log, readiness));
   if (listening) boundConnections(config.trustedProxies.prefixes, log);
   own?.watch();
+  watching?.follow(config.watchFile);
   networks?.watch();
   renewal?.watch(async (certificate) => await listening?.renew(certificate));
   const active = keyring?.activeCount() ?? null;
@@ -102,13 +115,14 @@ export async function runServe(
   const state = () =>
     isAgent
       ? `${config.location}, ${locations?.isConnected ? "connected" : "not connected"} to NATS`
-      : `${listening?.urls.join(" ")}; API keys: ${keyring?.activeCount()}; ${readiness}`;
+      : `${listening?.urls.join(" ")}; API keys: ${keyring?.activeCount()}; ${readiness()}`;
   manager.ready();
   manager.watch(() => `${state()}; probes running: ${probeSlots.running}`);
   await stopSignal();
   manager.stopping(config.stopGraceMs);
   const running = isAgent ? "questions" : "requests";
   log.info(`stopping; running ${running} may finish`, { graceSeconds: config.stopGraceMs / 1000 });
+  stopping.abort();
   exposed?.drain();
   const finish = (ms: number) => Promise.all([listening?.stop(ms), locations?.leave(ms)]);
   await Promise.race([finish(config.stopGraceMs), stopSignal().then(() => finish(0))]);
@@ -116,8 +130,28 @@ export async function runServe(
   await exposed?.stop(0);
   closeStatus();
   shared?.stop();
+  if (watching?.count) watching.history.close();
   if (!("unavailable" in icmp)) log.info("probes since the start", { ...icmp.counters });
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
+}
+
+/** What runs the watches, and tells the receiver of the settings of their changes. */
+function watchWith(
+  services: Services & { readonly config: Config },
+  log: Log,
+  stopping: AbortSignal,
+): Watcher {
+  const { config } = services;
+  const history = once(() => new History(config.historyFile, config.historyMaxMb, log));
+  const watching = new Watcher({
+    ...{ services, log, stopping, rules: scheduleRules(config) },
+    get history() {
+      return history();
+    },
+  });
+  const wake = config.notify && startNotifier(config.notify, history(), log, stopping);
+  if (wake) watching.subscribe((event) => event === "change" && wake());
+  return watching;
 }
 
 /** @throws ConfigError if an agent has no location or no way to be asked */

@@ -2,13 +2,17 @@ import { type Command, Option } from "commander";
 import { apiErrorOf } from "../api/errors.ts";
 import { alone, optionParameter, type Parameters, readTexts } from "../api/parameters.ts";
 import { ALL_LOCATIONS, TOOL_SETTINGS } from "../config/settings.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
 import { servedEndpoint } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/result.ts";
 import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
+import { attempt } from "../util/errors.ts";
+import { quote } from "../util/text.ts";
 import { about, firstClause } from "./about.ts";
-import { type CallEndpoint, callHere, type OwnChoices } from "./call-here.ts";
+import { type CallEndpoint, callHere, type OwnChoices, openHere } from "./call-here.ts";
 import { callServer, isPrivateWay, ownKey, parseServer, readKey } from "./call-server.ts";
+import { checkNames, JOBS, readNames } from "./check-file.ts";
 import { addDnsWords, readDnsWords } from "./dns-words.ts";
 import { FORMATS } from "./formats.ts";
 import { isTerminal } from "./screen.ts";
@@ -16,6 +20,8 @@ import { inCommandWords, ONE_LOCATION, runTool } from "./tool.ts";
 
 const KEY_FROM =
   "with --server, the environment variable or the file that has its API key (default: SIXSCOPE_KEY, for SIXSCOPE_SERVER alone)";
+
+const FILE_HELP = "check the names in a file, one a line; - for standard input";
 
 /** Options that choose a service. */
 export interface ServerOptions {
@@ -31,6 +37,8 @@ interface ToolOptions extends ServerOptions {
   readonly stream?: boolean;
   readonly format?: keyof typeof FORMATS;
   readonly report?: boolean;
+  /** A file with the names to check. */
+  readonly file?: string;
 }
 
 /**
@@ -47,22 +55,26 @@ export function addTool(
   const endpoint = servedEndpoint(tool);
   const { parameters } = endpoint;
   const [subject] = Object.entries(parameters);
+  const hasFile = tool.name === "check";
   const command = about(program.command(tool.name), tool.help, tool.example).summary(tool.summary);
   if (tool.alias !== undefined) command.alias(tool.alias);
   if (tool.name === "dns") addDnsWords(command);
   else if (subject) {
-    const isOptional = subject[1].schema().safeParse(undefined).success;
+    const isOptional = hasFile || subject[1].schema().safeParse(undefined).success;
     const name = isOptional ? `[${subject[0]}]` : `<${subject[0]}>`;
     command.argument(name, firstClause(subject[1].description));
   }
   const rows = [...optionRows(parameters, false), ...optionRows(tool.settings ?? {}, true)];
   for (const { option } of rows) command.addOption(option);
+  const jobRows = hasFile ? optionRows({ jobs: JOBS }, false) : [];
+  if (hasFile) command.option("--file <names>", FILE_HELP);
+  for (const { option } of jobRows) command.addOption(option);
   addServerOptions(command, environment);
   addOutputOptions(command, endpoint);
   command.action(async () => {
     const { args } = command;
     const options = command.opts<ToolOptions>();
-    const { server, from, json = false, stream = false, format } = options;
+    const { server, from, json = false, stream = false, format, file } = options;
     const wrong = (why: string) => command.error(`error: ${why}`);
     const unserved = server
       ? undefined
@@ -70,6 +82,9 @@ export function addTool(
         ? "sees your address"
         : from && "knows other locations";
     if (stream && !json) wrong("--stream needs --json");
+    if (hasFile && file === args[0]) wrong("missing a name, or --file");
+    if (file !== undefined && args.length > 0) wrong("a name and --file exclude each other");
+    if (stream && file !== undefined) wrong("--stream shows one name; leave out --file");
     if (unserved) wrong(`only a service ${unserved}; name one with --server URL`);
     // Of a tag, only the answer shows how many locations it means.
     if (format && (from === ALL_LOCATIONS || from?.includes(","))) wrong(ONE_LOCATION);
@@ -87,6 +102,14 @@ export function addTool(
     if (server && Object.keys(config).length > 0) {
       wrong("a service decides its own times and servers; leave out --server or the option");
     }
+    if (file !== undefined) {
+      const names = await namesOf(file, command);
+      const { jobs = `${JOBS.default}` } = readOptions(jobRows, { jobs: JOBS }, command).texts;
+      using here = server ? null : await openHere(environment, { config });
+      const call = here?.call ?? callerFor(options, command, environment);
+      const question = { endpoint, parameters: chosen.texts };
+      return setStatus(await checkNames(names, call, question, Number(jobs), json, environment));
+    }
     const callEndpoint = callerFor(options, command, environment, { ...words, config });
     const hasRounds = options.report || command.getOptionValue("rounds") !== undefined;
     const isScreen =
@@ -98,6 +121,16 @@ export function addTool(
     const output = { json, stream, format: format && FORMATS[format], isFullScreen: isScreen };
     setStatus(await runTool(tool, callEndpoint, question, output, environment));
   });
+}
+
+/** The names of a file or of standard input. Ends the command if there are none. */
+async function namesOf(file: string, command: Command): Promise<readonly string[]> {
+  const text = file === "-" ? await Bun.stdin.text() : (attempt(() => readRegularFile(file)) ?? "");
+  const names = readNames(text);
+  if (names.length > 0) return names;
+  return command.error(
+    `error: --file is ${quote(file)}; it must be a file with a name on each line.`,
+  );
 }
 
 /** The options of parameters. */

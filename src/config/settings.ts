@@ -1,11 +1,11 @@
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { parseTrustAnchors, ROOT_ANCHORS } from "../dns/dnssec/anchors.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { canonicalName } from "../dns/message/name.ts";
 import { DNS_SERVER_FORM, tryParseDnsServer } from "../dns/server.ts";
-import { readRegularFile } from "../platform/regular-file.ts";
+import { readRegularBytes, readRegularFile } from "../platform/regular-file.ts";
 import { orThrow } from "../util/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../util/log.ts";
 import { quote } from "../util/text.ts";
@@ -45,6 +45,9 @@ const MAX_RUNS = 3_000;
 /** Five minutes: Bun closes any connection that waits longer for its answer. */
 const MAX_STOP_GRACE_MS = 300_000;
 
+/** Of 5,000 watches every ten seconds, four years have less. */
+const MAX_HISTORY_MB = 1_000_000;
+
 /** Problems of one variable that are reported; more of them have one cause. */
 const MAX_PROBLEMS = 10;
 
@@ -55,6 +58,9 @@ const VALKEY_URL_FILE = "SIXSCOPE_VALKEY_URL_FILE";
 
 const NATS_URL = "SIXSCOPE_NATS_URL";
 const NATS_CREDS = "SIXSCOPE_NATS_CREDS";
+
+const NOTIFY_URL = "SIXSCOPE_NOTIFY_URL";
+const NOTIFY_SECRET = "SIXSCOPE_NOTIFY_SECRET_FILE";
 
 /** How a line of an environment file must look, so that systemd and people read it alike. */
 const LINE_FORM =
@@ -111,6 +117,11 @@ export function parseConfig(
   const natsUrl = optional(NATS_URL, parseNatsUrl);
   const natsCreds = optional(NATS_CREDS, absolutePath);
   if (environment[NATS_CREDS] && !environment[NATS_URL]) report(NATS_CREDS, [`needs ${NATS_URL}`]);
+  const notifyUrl = optional(NOTIFY_URL, parseNotifyUrl);
+  const notifySecret = optional(NOTIFY_SECRET, (path) => secretIn(absolutePath(path)));
+  if (environment[NOTIFY_SECRET] && !environment[NOTIFY_URL]) {
+    report(NOTIFY_SECRET, [`needs ${NOTIFY_URL}`]);
+  }
   const textOf = (path: string) =>
     orRefuse(() => readRegularFile(absolutePath(path)).trim(), "cannot be read");
   const urlFromFile = (path: string) => parseValkeyUrl(textOf(path));
@@ -127,6 +138,7 @@ export function parseConfig(
   const stateFolder = environment["STATE_DIRECTORY"]?.split(":")[0] ?? "";
   const runtimeFolder = environment["RUNTIME_DIRECTORY"]?.split(":")[0];
   const keysFile = read("SIXSCOPE_KEYS_FILE", join(stateFolder, "keys.json"), absolutePath);
+  const ownFolder = stateFolder || dirname(keysFile);
   const config = {
     listen: read("SIXSCOPE_LISTEN", "127.0.0.1:8080,[::1]:8080", parseListen),
     metricsListen: optional("SIXSCOPE_METRICS_LISTEN", parseListen) ?? [],
@@ -155,6 +167,12 @@ export function parseConfig(
     locationTags: optional("SIXSCOPE_LOCATION_TAGS", locationNames(MAX_TAGS)) ?? [],
     /** The locations whose absence is shown. */
     locationsExpected: optional("SIXSCOPE_LOCATIONS_EXPECTED", locationNames(MAX_EXPECTED)) ?? [],
+    /** What is watched, and what that has seen. */
+    watchFile: read("SIXSCOPE_WATCH_FILE", join(ownFolder, "watches"), absolutePath),
+    historyFile: read("SIXSCOPE_HISTORY_FILE", join(ownFolder, "history.db"), absolutePath),
+    historyMaxMb: read("SIXSCOPE_HISTORY_MAX_MB", "256", integer(1, MAX_HISTORY_MB)),
+    /** Who is told of confirmed changes, and with what that is signed; null for nobody. */
+    notify: notifyUrl === null ? null : { url: notifyUrl, secret: notifySecret },
     resolvers: {
       resolver_a: read("SIXSCOPE_RESOLVER_A", CLOUDFLARE, parseServers),
       resolver_b: read("SIXSCOPE_RESOLVER_B", GOOGLE, parseServers),
@@ -375,6 +393,20 @@ function parseNatsUrl(text: string) {
   )(text);
   // The client itself would take the word of an unencrypted server for it.
   return { servers, tls: servers.some((server) => server.startsWith("tls:")) };
+}
+
+function parseNotifyUrl(text: string): string {
+  if (hasPassword(text)) refuse("must not have a user or password");
+  const url = URL.parse(text);
+  const form = "must be a URL such as https://hooks.example.com/sixscope";
+  return url && /^https?:$/.test(url.protocol) ? url.href : refuse(form);
+}
+
+/** A file, and its bytes without the last line end. */
+function secretIn(file: string) {
+  const text = orRefuse(() => readRegularBytes(file), "cannot be read").toString("latin1");
+  const bytes = Buffer.from(text.replace(/\r?\n$/, ""), "latin1");
+  return bytes.length > 0 ? { file, bytes } : refuse("is empty");
 }
 
 /** The URL of the service under a name with one family, and for IPv4 one where DNS64 does not help. */

@@ -21,6 +21,7 @@ const MAX_WAITING = 64 * 1024;
  *
  * @param handle returns the JSON of the result; its signal aborts if the client has gone or does not read
  * @param explain makes the error that is sent from what the handler threw
+ * @param isLive true to begin at once, whenever the first event comes
  * @returns the response; `info.ended` has its status when all is said
  * @throws what the handler throws before its first event
  */
@@ -28,9 +29,10 @@ export async function streamEvents(
   info: RequestInfo,
   handle: (onEvent: NonNullable<Call["onEvent"]>, signal: AbortSignal) => Promise<string>,
   explain: (error: Error, info: RequestInfo) => ApiError,
+  isLive = false,
 ): Promise<Response> {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-  let isBegun = false;
+  let isBegun = isLive;
   /** True if something waited at the last comment, and nothing was read since. */
   let isStuck = false;
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(
@@ -60,6 +62,10 @@ export async function streamEvents(
     else if (isStuck) gone.abort();
     isStuck = client.desiredSize !== MAX_WAITING;
   }, COMMENT_INTERVAL_MS);
+  if (isLive) {
+    send(":\n\n");
+    begin();
+  }
   const ended = (async () => {
     try {
       tell("result", await handle(onEvent, gone.signal));

@@ -1,14 +1,9 @@
-import { lstatSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { readRegularFile } from "../platform/regular-file.ts";
+import { readRegularFile, replaceFile } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
 import { formatCommand } from "../util/command.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
-
-/** The bits of a mode that `chmod 777` sets; inode(7). */
-const PERMISSIONS = 0o777;
 
 /** A name must be readable in logs and lists. */
 const KEY_NAME_FORM = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
@@ -93,25 +88,9 @@ function parseKeys(text: string, source: string): readonly KeyRecord[] {
  * @throws KeyFileError if the file cannot be written
  */
 export async function writeKeyFile(path: string, keys: readonly KeyRecord[]): Promise<void> {
-  const temporary = `${path}.${crypto.randomUUID()}.tmp`;
+  const rows = keys.map((key) => `\n${JSON.stringify(key)}`);
   try {
-    const existing = lstatSync(path, { throwIfNoEntry: false });
-    const file = await open(temporary, "wx", 0o600);
-    try {
-      const rows = keys.map((key) => `\n${JSON.stringify(key)}`);
-      await file.writeFile(`{"version":1,"keys":[${rows.join()}\n]}\n`);
-      if (existing?.isFile()) {
-        await file.chmod(existing.mode & PERMISSIONS);
-        await file.chown(existing.uid, existing.gid);
-      }
-      await file.sync();
-      await rename(temporary, path);
-    } catch (error) {
-      await rm(temporary, { force: true });
-      throw error;
-    } finally {
-      await file.close();
-    }
+    await replaceFile(path, `{"version":1,"keys":[${rows.join()}\n]}\n`);
   } catch (error) {
     throw accessError("write", path, error, `let ${ownName()} write to ${dirname(path)}`);
   }

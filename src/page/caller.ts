@@ -6,12 +6,13 @@ import type { Services } from "../tools/services.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
 import { describeAddress } from "../tools/validate/engine.ts";
 import { VERSION } from "../util/version.ts";
+import type { WatchServices } from "../watch/endpoint.ts";
 
 /** The data about the caller and the tools that the page is served with. */
 export type Caller = ReturnType<typeof callerOf>;
 
 /** The parts of the service that the page uses. */
-export type PageServices = Pick<Services, "networks" | "locations"> & {
+export type PageServices = Pick<WatchServices, "networks" | "locations" | "watching"> & {
   readonly config: Pick<Services["config"], "familyUrls">;
 };
 
@@ -25,7 +26,7 @@ export type PageParameter = ReturnType<typeof pageParameter>[number];
 export function callerOf(
   address: IpAddress,
   needsKey: boolean,
-  { networks, locations, config }: PageServices,
+  { networks, locations, watching, config }: PageServices,
 ) {
   return {
     ip: formatIp(address),
@@ -40,6 +41,8 @@ export function callerOf(
     needsKey,
     /** The service by one address family each, if it has such names. */
     familyUrls: config.familyUrls,
+    /** True if the service watches something. */
+    hasWatches: (watching?.count ?? 0) > 0,
     tools: PAGE_TOOLS,
     /** The parameter that names locations, its value for all of them, and the names and tags of those that can measure now. */
     from: { name: FROM, all: ALL_LOCATIONS, ...choicesOf(locations) },

@@ -1,4 +1,13 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  statSync,
+} from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { attempt } from "../util/errors.ts";
 
@@ -22,6 +31,34 @@ export function readRegularBytes(path: string): Buffer {
     return readFileSync(file);
   } finally {
     closeSync(file);
+  }
+}
+
+/** The bits of a mode that `chmod 777` sets; inode(7). */
+const PERMISSIONS = 0o777;
+
+/**
+ * Puts a text in the place of a file, whole or not at all, with its mode and owner; a new one is for this user only.
+ *
+ * @throws Error if that is not possible
+ */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${crypto.randomUUID()}.tmp`;
+  const existing = lstatSync(path, { throwIfNoEntry: false });
+  const file = await open(temporary, "wx", 0o600);
+  try {
+    await file.writeFile(text);
+    if (existing?.isFile()) {
+      await file.chmod(existing.mode & PERMISSIONS);
+      await file.chown(existing.uid, existing.gid);
+    }
+    await file.sync();
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  } finally {
+    await file.close();
   }
 }
 

@@ -20,6 +20,7 @@ import { respond, respondError, respondZipped } from "../http/respond.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { addressOf } from "../tools/my-ip/endpoint.ts";
 import type { Endpoint, Services } from "../tools/services.ts";
+import type { WatchServices } from "../watch/endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 
 /** Why a request is not authorised, where it is not that it has no key. */
@@ -31,11 +32,11 @@ const FOREIGN_PAGE =
 export type Pages = (
   info: RequestInfo,
   address: IpAddress,
-  services: Services,
+  services: WatchServices,
 ) => Promise<Response | null>;
 
 /** The parts of the service that the app uses. */
-export interface AppDependencies extends Services, MiddlewareDependencies {
+export interface AppDependencies extends WatchServices, MiddlewareDependencies {
   readonly keyring: Pick<Keyring, "find" | "whileValid">;
   readonly pages: Pages;
   readonly onAnswered?: Parameters<typeof createAccessLog>[2];
@@ -109,7 +110,7 @@ function routeOf(endpoint: Endpoint, { locations }: Services): Route {
 }
 
 function handlerOf(
-  { parameters, needsKey, handle, events }: Endpoint,
+  { parameters, needsKey, handle, events, isLive }: Endpoint,
   services: AppDependencies,
   explain: (error: Error, info: RequestInfo) => ApiError,
 ): Handler {
@@ -140,7 +141,7 @@ function handlerOf(
     if (wantsEvents && request.method === "GET") {
       const run: Parameters<typeof streamEvents>[1] = async (onEvent, signal) =>
         JSON.stringify(await perform({ ...call, signal, onEvent }));
-      return streamEvents(info, run, explain);
+      return streamEvents(info, run, explain, isLive);
     }
     return whenDone(perform(call), (body) => {
       return typeof body === "string"

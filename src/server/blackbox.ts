@@ -2,6 +2,7 @@
 import { FROM } from "../api/endpoint.ts";
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { choiceParameter, type Parameters, readParameters } from "../api/parameters.ts";
+import type { CheckResult } from "../tools/check/result.ts";
 import type { DnsResult } from "../tools/dns/result.ts";
 import { MAX_FLOW_LABEL } from "../tools/fields.ts";
 import type { HereResult } from "../tools/here/result.ts";
@@ -92,6 +93,12 @@ const MODULES = {
       probe_ip_protocol: server?.startsWith("[") ? 6 : 4,
       probe_dns_answer_rrs: records.length,
       probe_dns_duration_seconds: [[{ phase: "request" }, queryTime / 1000]],
+    }),
+  },
+  check6: {
+    tool: "check",
+    measure: ({ details: { verdict } }: CheckResult) => ({
+      probe_check_info: [[{ code: verdict.code }, 1]],
     }),
   },
   here6: {

@@ -4,7 +4,9 @@ import { once } from "../api/schemas.ts";
 import { locations } from "../locations/endpoint.ts";
 import { withFrom } from "../locations/from.ts";
 import { type Endpoint, endpoint } from "../tools/services.ts";
-import { TOOLS, type Tool } from "../tools/table.ts";
+import { TOOLS, type Tool, toolNamed } from "../tools/table.ts";
+import { change, watch, watches } from "../watch/endpoint.ts";
+import type { ScheduleRules } from "../watch/schedule.ts";
 
 /** `GET /openapi.json`: the OpenAPI document. */
 const openApi = endpoint({
@@ -26,6 +28,9 @@ const openApi = endpoint({
 /** Every endpoint of the service. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...TOOLS.map(({ endpoint }) => (endpoint.runsElsewhere ? withFrom(endpoint) : endpoint)),
+  watches,
+  watch,
+  change,
   locations,
   openApi,
 ];
@@ -34,6 +39,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
 export function servedEndpoint({ endpoint }: Tool): Endpoint {
   return ENDPOINTS.find(({ path }) => path === endpoint.path) ?? endpoint;
 }
+
+/** What lines of the file of watches are checked with. */
+export const scheduleRules = (config: ScheduleRules["config"]): ScheduleRules => ({
+  config,
+  endpointOf: (tool) => servedEndpoint(toolNamed(tool)),
+});
 
 /** The OpenAPI document as text. */
 export const interfaceText = once(() => JSON.stringify(describeInterface(ENDPOINTS)));

@@ -2,7 +2,8 @@
 
 type Labels = Readonly<Record<string, string>>;
 
-type Sample = readonly [labels: Labels, value: number, suffix?: string];
+/** A value of a metric with its labels. */
+export type Sample = readonly [labels: Labels, value: number, suffix?: string];
 
 /** The value of a metric, or its values with their labels. */
 export type Reading = number | readonly Sample[];

@@ -45,7 +45,7 @@ export function openListener(
   wanted: ListenAddress,
   certificate: Certificate | null,
   log: Log,
-  readiness: string,
+  readiness: () => string,
 ) {
   let address = wanted;
   const isUnix = wanted.kind === "unix";
@@ -81,7 +81,7 @@ export function openListener(
       maxRequestBodySize: MAX_BODY_BYTES,
       routes: {
         "/healthz": () => health(200, "ok"),
-        "/readyz": () => (isStopping ? health(503, "stopping") : health(200, readiness)),
+        "/readyz": () => (isStopping ? health(503, "stopping") : health(200, readiness())),
       },
       fetch: answer,
       error: unforeseen,

@@ -14,11 +14,20 @@ import { tryRead } from "../platform/regular-file.ts";
 import type { Services } from "../tools/services.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import type { Shared } from "../valkey/shared.ts";
+import type { WatchRow } from "../watch/result.ts";
+import type { Watcher } from "../watch/watcher.ts";
 import type { App } from "./app.ts";
 import { probeResponse } from "./blackbox.ts";
 import type { CertificateRenewal } from "./certificate.ts";
 import { openConnections } from "./connections.ts";
-import { counter, gauge, histogram, type Metric, respondMetrics } from "./exposition.ts";
+import {
+  counter,
+  gauge,
+  histogram,
+  type Metric,
+  respondMetrics,
+  type Sample,
+} from "./exposition.ts";
 import type { reportWaiting } from "./waiting.ts";
 
 /** Upper bounds in seconds, from a request that is only computed to the longest trace. */
@@ -43,6 +52,8 @@ export interface Sources extends Services {
   readonly keyring: Keyring | null;
   readonly renewal: CertificateRenewal | null;
   readonly locations: Locations | null;
+  /** Null for an agent, which watches nothing. */
+  readonly watching: Watcher | null;
   readonly networks: Networks | null;
   readonly shared: Shared | null;
   /** The client that waited longest in the last minute. */
@@ -118,6 +129,7 @@ export function createMetrics() {
         ...processMetrics(),
         ...stateMetrics(sources),
         ...probeMetrics(sources),
+        ...(sources.watching ? watchMetrics(sources.watching) : []),
         ...(shared ? [calls, ...sharedMetrics(shared)] : []),
         ...locationMetrics(sources),
       ];
@@ -260,6 +272,27 @@ function locationMetrics({ locations }: Sources): readonly Metric[] {
     gauge("sixscope_location_up", "1 if an expected location can be asked.", up),
     counter("sixscope_location_asks", "Questions to other locations.", asked),
     gauge("sixscope_location_answers_running", "Questions of other instances that run.", running),
+  ];
+}
+
+function watchMetrics(watching: Watcher): readonly Metric[] {
+  const ofEach = (samples: (watch: WatchRow) => readonly Sample[]) => () =>
+    watching.list().watches.flatMap(samples);
+  const verdicts = ofEach(({ name, verdict }) =>
+    verdict ? [[{ name, code: verdict.code }, 1]] : [],
+  );
+  const lastRuns = ofEach(({ name, last }) =>
+    last ? [[{ name }, Date.parse(last.at) / 1000]] : [],
+  );
+  const changes = ofEach(({ name }) => {
+    const kinds = { flap: 0, ...Object.fromEntries(watching.changeCounts.get(name) ?? []) };
+    return Object.entries(kinds).map(([kind, count]) => [{ name, kind }, count]);
+  });
+  const whenRun = "Unix time at which the last run of a watch began.";
+  return [
+    gauge("sixscope_watch_verdict", "1 for what the last run of a watch found.", verdicts),
+    gauge("sixscope_watch_last_run_timestamp_seconds", whenRun, lastRuns),
+    counter("sixscope_watch_changes", "Changes of a watch, by kind.", changes),
   ];
 }
 

@@ -21,7 +21,7 @@ export async function listen(
   addresses: readonly ListenAddress[],
   certificate: Certificate | null,
   log: Log,
-  readiness = "ready",
+  readiness = () => "ready",
 ) {
   const listeners: Listener[] = [];
   const stopAll = (closeAll: boolean) =>

@@ -6,11 +6,15 @@ import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
 import { reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
+import { type Watches, watchList, watchSeries } from "../watch/result.ts";
 import { isAbandoned } from "./listener.ts";
 import type { Sources } from "./metrics.ts";
 
 /** A process on the same machine answers at once. */
 const ANSWER_MS = 2000;
+
+/** Parts of the time for which a command shows a watch. */
+const SHOWN_PARTS = 24;
 
 /** The owner and root may connect. */
 const OTHERS_MASK = 0o177;
@@ -23,6 +27,8 @@ const statusSchema = once(() =>
     settings: z.string(),
     /** Why it cannot probe, or only ping; null if it can. */
     withoutProbes: z.string().nullable(),
+    /** Why the history of watches is not kept; null if it is. */
+    withoutHistory: z.string().nullable(),
     /** Sentences for people: who it is, what it may do, and what it is connected to. */
     about: z.string(),
   }),
@@ -42,9 +48,9 @@ export const isOfSettings = (status: Status, config: Config) =>
   status.settings === digestOf(config);
 
 /** The parts of a process that its status shows. */
-type Parts = Pick<Sources, "icmp" | "locations" | "keyring" | "shared">;
+type Parts = Pick<Sources, "icmp" | "locations" | "keyring" | "shared" | "watching">;
 
-function statusOf(config: Config, { icmp, locations, keyring, shared }: Parts): Status {
+function statusOf(config: Config, { icmp, locations, keyring, shared, watching }: Parts): Status {
   const withoutProbes = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   const { isConnected } = locations ?? {};
   const role = keyring ? "service" : "agent";
@@ -57,6 +63,7 @@ function statusOf(config: Config, { icmp, locations, keyring, shared }: Parts): 
   const facts = [
     `${role} ${VERSION} (pid ${process.pid}) since ${since}, capabilities ${capabilities}`,
     isConnected == null ? [] : nats,
+    watching ? `${watching.count} watches` : [],
     shared ? `Valkey ${shared.valkey.isUp ? "answers" : "does not answer"}` : [],
   ].flat();
   return {
@@ -64,6 +71,7 @@ function statusOf(config: Config, { icmp, locations, keyring, shared }: Parts): 
     pid: process.pid,
     settings: digestOf(config),
     withoutProbes: withoutProbes?.unavailable ?? null,
+    withoutHistory: watching?.problem ?? null,
     about: facts.join("; "),
   };
 }
@@ -79,7 +87,8 @@ export function offerStatus(config: Config, parts: Parts, log: Log): () => void 
   const umask = process.umask(OTHERS_MASK);
   try {
     if (isAbandoned(socket)) rmSync(socket);
-    const fetch = () => Response.json(statusOf(config, parts));
+    const fetch = ({ url }: Request) =>
+      Response.json(watched(new URL(url), parts.watching) ?? statusOf(config, parts));
     const server = Bun.serve({ development: false, unix: socket, fetch });
     return () => {
       void server.stop(true);
@@ -93,15 +102,38 @@ export function offerStatus(config: Config, parts: Parts, log: Log): () => void 
   }
 }
 
+/** All watches, or what one has seen since a Unix time in milliseconds; null for another question. */
+function watched({ pathname, searchParams }: URL, watching: Sources["watching"]) {
+  if (pathname !== "/watch" || watching === null) return null;
+  const [name, since] = [searchParams.get("name"), Number(searchParams.get("since"))];
+  if (name === null) return watching.list();
+  return { series: watching.series(name, since, Date.now(), SHOWN_PARTS) };
+}
+
+/** What a process that has these settings answers; null if none runs, or if this user may not ask it. */
+async function ask({ statusSocket }: Config, path: string): Promise<unknown> {
+  const options = { unix: statusSocket, signal: AbortSignal.timeout(ANSWER_MS) };
+  const asked = fetch(`http://localhost${path}`, options);
+  return await asked.then((response) => response.json()).catch(() => null);
+}
+
 /** The state of the process that has these settings; null if none runs, or if this user may not ask it. */
-export async function askStatus({ statusSocket }: Config): Promise<Status | null> {
-  try {
-    const response = await fetch("http://localhost/", {
-      unix: statusSocket,
-      signal: AbortSignal.timeout(ANSWER_MS),
-    });
-    return statusSchema().parse(await response.json());
-  } catch {
-    return null;
-  }
+export const askStatus = async (config: Config): Promise<Status | null> =>
+  statusSchema().safeParse(await ask(config, "/")).data ?? null;
+
+/**
+ * What the process that has these settings watches.
+ *
+ * @throws Error if none runs, or if it does not watch
+ */
+export async function askWatches(config: Config): Promise<Watches> {
+  const { data } = watchList().safeParse(await ask(config, "/watch"));
+  if (data) return data;
+  throw new Error("the service does not run with these settings; start it, or see sixscope doctor");
+}
+
+/** What a watch of the process that has these settings has seen since a Unix time in milliseconds; null for an unknown one. */
+export async function askWatch(config: Config, name: string, sinceMs: number) {
+  const query = new URLSearchParams({ name, since: `${sinceMs}` });
+  return watchSeries().safeParse(Object(await ask(config, `/watch?${query}`)).series).data ?? null;
 }

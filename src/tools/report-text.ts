@@ -10,7 +10,7 @@ export type Part = string | readonly [style: Style, text: string];
 export type Line = readonly Part[];
 
 /** The style of a tone. */
-const STYLES: Readonly<Record<Tone, Style>> = { good: "green", warn: "yellow", bad: "red" };
+export const STYLES: Readonly<Record<Tone, Style>> = { good: "green", warn: "yellow", bad: "red" };
 
 type Notation = readonly [width: number, format: (value: number) => string];
 

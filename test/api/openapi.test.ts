@@ -167,6 +167,18 @@ describe("the contract in the document", () => {
     "RESOLVER_FAILURE",
   ];
 
+  const KEYED = ["UNAUTHORIZED", "KEYS_UNAVAILABLE"];
+  const watchName = { ...target, name: "name" };
+  const points = (maximum: number, fallback?: number) => {
+    const { default: _, ...schema } = integer("points", maximum, 0).schema;
+    const preset = fallback === undefined ? {} : { default: fallback };
+    return { ...integer("points", maximum, 0), schema: { ...schema, ...preset } };
+  };
+  const moment = (name: string, fallback: string) => ({
+    ...{ name, in: "query", required: false },
+    schema: expect.objectContaining({ default: fallback }),
+  });
+
   // biome-ignore format: a table
   const protocol = [choice("protocol", ["icmp", "tcp", "udp"], "icmp"), port];
   const endpoints: [path: string, parameters: object[], errors: string[]][] = [
@@ -251,6 +263,13 @@ describe("the contract in the document", () => {
       [target, flowLabel, choice("names", ["yes", "no"], "yes"), from, integer("limit", 32, 32)],
       PROBE_ERRORS,
     ],
+    ["/watch", [points(144)], KEYED],
+    [
+      "/watch/{name}",
+      [watchName, moment("since", "24h"), moment("until", "0s"), points(2000, 288)],
+      KEYED,
+    ],
+    ["/watch/{name}/changes/{id}", [watchName, { ...target, name: "id" }], KEYED],
     ["/locations", [], []],
     ["/openapi.json", [], []],
   ];

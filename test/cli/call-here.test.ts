@@ -1,5 +1,7 @@
 /** The targets, ports and resolvers of a command that works here. */
 import { expect, test } from "bun:test";
+import { unlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configHere } from "../../src/cli/call-here.ts";
 import { judgePolicy } from "../../src/tools/check/judge.ts";
@@ -83,6 +85,17 @@ testWith(missing).each(TOOLS)(
     expect([own, others]).toEqual([0, 0]);
   },
 );
+
+testWith(missing)("the names of a file are checked here, and nobody else is asked", async () => {
+  const file = `${tmpdir()}/names-${process.pid}`;
+  await Bun.write(file, "a.test\nb.test\n");
+  const { output, own, others } = await asked("search test", "", "check", "--file", file, "--json");
+  await unlink(file);
+  const documents = Bun.JSONL.parse(output.slice(0, output.indexOf("table inet"))) as object[];
+  expect(documents).toHaveLength(2);
+  expect(output).toContain("names no resolver (resolvers-none)");
+  expect([own, others]).toEqual([0, 0]);
+});
 
 testWith(missing)("the trace of an address needs no resolver", async () => {
   const { output, own, others } = await asked("", "", "trace", OWN);

@@ -29,7 +29,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 describe("candidates", () => {
   const program = describeCommands({});
   const rows: [string, string[]][] = [
-    ["d", ["doctor", "dns"]],
+    ["d", ["doctor", "dns", "diff"]],
     ["ping --c", ["--count"]],
     ["traceroute -n -m 3 --j", ["--json"]],
     ["dns example.com @", ["@resolver_a", "@resolver_b", "@resolver_c", "@all", "@zone"]],
@@ -39,6 +39,7 @@ describe("candidates", () => {
     ["keys add --l", ["--limit"]],
     ["keys add --limit ", []],
     ["keys add --limit 5 --e", ["--expires"]],
+    ["watch ", ["add", "remove", "list", "show"]],
     ["completion ", ["bash", "zsh", "fish"]],
     ["completion f", ["fish"]],
     ["nonsense ", []],

@@ -186,7 +186,7 @@ describe("the role", () => {
     const agent = { icmp: { unavailable: "none" }, keyring: null, shared: null };
     const config = parseConfig({ ...settings, ...more });
     const log = createLog({ level: "error", format: "text", priorities: false, write: () => {} });
-    const close = offerStatus(config, { ...agent, locations: null }, log);
+    const close = offerStatus(config, { ...agent, locations: null, watching: null }, log);
     const { stdout } = await doctor(settings);
     close();
     rmSync(folder, { recursive: true });

@@ -47,6 +47,8 @@ const OPTIONS: Readonly<Record<string, readonly [must: string, ...wrong: string[
   "mtr --max-hops": [WHOLE(1, 64), "0", "65", ""],
   "mtr --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
   "check --port": [WHOLE(1, 65_535), "0", "65536", "https", ""],
+  "check --jobs": [WHOLE(1, 64), "0", "65", "many", ""],
+  "check --file": ["a file with a name on each line", "/nowhere", "/dev/null", "/", ""],
   "mtu --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
   "dns --reverse": ["an IPv4 or IPv6 address", "example.com", "1.2.3", ""],
   ...Object.fromEntries(
@@ -101,8 +103,9 @@ const rows = Object.entries(OPTIONS).flatMap(([option, [must, ...wrong]]) =>
 test.each(rows)("%s %j must be %s", async (option, value, must) => {
   const [tool = "", flag = ""] = option.split(" ");
   const needsServer = flag === "--from" || (tool === "my-ip" && flag !== "--server");
-  const subject = SUBJECTS[tool] ?? "::1";
-  const args = [tool, ...(subject ? [subject] : []), `${flag}=${value}`];
+  const subject = flag === "--file" ? "" : (SUBJECTS[tool] ?? "::1");
+  const file = flag === "--jobs" ? ["--file", import.meta.path] : subject ? [subject] : [];
+  const args = [tool, ...file, `${flag}=${value}`];
   expect(await refused([...args, ...(needsServer ? SERVER : [])])).toEqual({
     status: 2,
     lines: [

@@ -64,6 +64,10 @@ describe("defaults", () => {
       logTargets: false,
       logClients: true,
       familyUrls: null,
+      watchFile: resolve("watches"),
+      historyFile: resolve("history.db"),
+      historyMaxMb: 256,
+      notify: null,
     });
     expect(resolvers.resolver_a.map(formatSocketAddress)).toEqual([
       "[2606:4700:4700::1111]:53",

@@ -68,6 +68,8 @@ describe("a real Prometheus", () => {
       const files = { certFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") };
       const certificate = { commonName: "localhost", days: 30, ...files };
       await makeCertificate(certificate);
+      const watchFile = join(folder, "watches");
+      writeFileSync(watchFile, "ping ::1 every=10s count=1\n");
       await using valkey = await ValkeyServer.start();
       await using nats = await startNats();
       await using service = await startService({
@@ -79,6 +81,7 @@ describe("a real Prometheus", () => {
         SIXSCOPE_TLS_CERT: files.certFile,
         SIXSCOPE_TLS_KEY: files.keyFile,
         SIXSCOPE_PING_INTERVAL_MS: "10",
+        SIXSCOPE_WATCH_FILE: watchFile,
         SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
       });
       const { host } = new URL(metricsUrl(service));
@@ -147,6 +150,7 @@ describe("a real Prometheus", () => {
         expires / 1000,
       );
 
+      await until(async () => (await evaluate("sixscope_watch_verdict")) === 1);
       const known = new Set(
         (await prometheus.query('{job=~"sixscope.*"}')).map(
           ({ metric }) => metric["__name__"] ?? "",
@@ -205,6 +209,20 @@ promtoolTest("each alert fires for its cause, and only then", async () => {
       "SixscopeIpv6Broken",
       { 'sixscope_here{job="sixscope",instance="a",code="no-router"}': "1x30" },
       { 'sixscope_here{job="sixscope",instance="a",code="works"}': "1x30" },
+    ],
+    [
+      "SixscopeWatchChanged",
+      // The first change of its kind since the start.
+      {
+        'sixscope_watch_changes_total{job="sixscope",instance="a",name="ping b",kind="path"}':
+          "_x20 1x9",
+      },
+      {
+        'sixscope_watch_changes_total{job="sixscope",instance="a",name="ping b",kind="path"}':
+          "3x30",
+        'sixscope_watch_changes_total{job="sixscope",instance="a",name="ping b",kind="flap"}':
+          "0+1x30",
+      },
     ],
     [
       "SixscopeProbeSlotsFull",

@@ -1,7 +1,10 @@
 /** The tools are in the page as `TOOLS` has them. */
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
+import { callerOf } from "../../src/page/caller.ts";
 import { TOOLS } from "../../src/tools/table.ts";
+import type { Watching } from "../../src/watch/endpoint.ts";
+import { parseIpv6 } from "../addr/parse.ts";
 import { pageTools } from "./page-tools.ts";
 
 test("every tool is sent with the page, with the parameters that have a label", () => {
@@ -47,4 +50,13 @@ test("no label, hint or path of a tool is written again in the page", async () =
     }
   }
   expect(found).toEqual([]);
+});
+
+test.each([
+  [0, false],
+  [2, true],
+])("with %d watches, the page has their tab: %j", (count, hasWatches) => {
+  const watching = { count } as Watching;
+  const services = { config: { familyUrls: null }, watching };
+  expect(callerOf(parseIpv6("::1"), true, services).hasWatches).toBe(hasWatches);
 });

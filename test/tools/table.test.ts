@@ -37,7 +37,6 @@ const WITHOUT_OPTION: Readonly<Record<string, string>> = {
 const WITHOUT_MODULE: Readonly<Record<string, string>> = {
   "my-ip": "it asks nobody",
   validate: "it asks nobody",
-  check: "it takes up to 20 seconds; its parts have modules",
 };
 
 const program = describeCommands({});

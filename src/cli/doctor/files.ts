@@ -15,12 +15,14 @@ import { type Finding, type Scene, shareWith, trying } from "./finding.ts";
 
 /** Finds files with secrets that every user can read. */
 export function checkSecrets({ config, files, service }: Scene): readonly Finding[] {
-  const { nats, tls } = config;
+  const { nats, tls, notify } = config;
   const hasSecret = ({ variables }: EnvironmentFile) => Object.values(variables).some(isSecret);
   const group = service?.userName ?? ownName();
   const secrets = [
     ...files.filter(hasSecret).map(({ path }) => ({ path, group: "root" })),
-    ...[nats?.credsFile, tls?.keyFile].flatMap((path) => (path ? { path, group } : [])),
+    ...[nats?.credsFile, tls?.keyFile, notify?.secret?.file].flatMap((path) =>
+      path ? { path, group } : [],
+    ),
   ];
   return secrets
     .filter(({ path }) => existsSync(path) && everyUserMayRead(realpathSync(path)))

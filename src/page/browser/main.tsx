@@ -4,14 +4,19 @@ import { CALLER, toolOf } from "./caller.ts";
 import { MyIp } from "./my-ip.tsx";
 import { placeOf, runOf, useAppState } from "./state.ts";
 import { ToolPage } from "./tool-page.tsx";
+import { WatchPage } from "./watch/watch-page.tsx";
+
+/** The name of the tab of watches. */
+const WATCHED = "Watched";
 
 function Page() {
-  const { bookmark, limit, notice } = useAppState();
+  const { bookmark, limit, notice, watchPlace } = useAppState();
   const tool = toolOf(bookmark.tool);
   const [label] = tool.labels;
   useEffect(() => {
-    document.title = [bookmark.subject, label, "sixscope"].filter(Boolean).join(" · ");
-  }, [bookmark]);
+    const about = watchPlace ? [watchPlace.name, WATCHED] : [bookmark.subject, label];
+    document.title = [...about, "sixscope"].filter(Boolean).join(" · ");
+  }, [bookmark, watchPlace]);
   return (
     <>
       <header class="top cluster">
@@ -20,11 +25,19 @@ function Page() {
         </a>
         <nav aria-label="Tools">
           {CALLER.tools.map(({ name, labels: [long, short] }) => (
-            <a href={hashOf(placeOf(name))} aria-current={name === tool.name ? "page" : undefined}>
+            <a
+              href={hashOf(placeOf(name))}
+              aria-current={name === tool.name && !watchPlace ? "page" : undefined}
+            >
               <span class="long">{long}</span>
               <span class="short">{short}</span>
             </a>
           ))}
+          {(CALLER.hasWatches || watchPlace) && (
+            <a href="#/watch" aria-current={watchPlace ? "page" : undefined}>
+              {WATCHED}
+            </a>
+          )}
         </nav>
         <a class="aside" href="docs">
           API
@@ -37,7 +50,9 @@ function Page() {
             {notice}
           </p>
         )}
-        {tool.name !== HOME ? (
+        {watchPlace ? (
+          <WatchPage place={watchPlace} />
+        ) : tool.name !== HOME ? (
           <ToolPage key={tool.name} {...{ tool, bookmark }} current={runOf(bookmark)} />
         ) : (
           notice === null && <MyIp tool={tool} bookmark={bookmark} />

@@ -7,6 +7,7 @@ import { CALLER, toolOf } from "./caller.ts";
 import { LINK_PREFIX, readFile, readLink } from "./given.ts";
 import type { View } from "./pictures/picture.ts";
 import { NEW_RUN, type Run } from "./run.ts";
+import { type WatchPlace, watchPlaceOf } from "./watch/place.ts";
 
 interface State {
   readonly bookmark: Bookmark;
@@ -17,6 +18,8 @@ interface State {
   readonly subject: string;
   /** In place of a result that came with a link or a file, while it is read or if it cannot be shown. */
   readonly notice: string | null;
+  /** What the tab of watches shows; null for a tool. */
+  readonly watchPlace: WatchPlace | null;
 }
 
 const NAMES = CALLER.tools.map(({ name }) => name);
@@ -25,7 +28,8 @@ const bookmarkHere = () => parseBookmark(location.hash, NAMES);
 
 const bookmark = bookmarkHere();
 const { subject } = bookmark;
-let state: State = { bookmark, runs: new Map(), limit: null, subject, notice: null };
+const watchPlace = watchPlaceOf(location.hash);
+let state: State = { bookmark, runs: new Map(), limit: null, subject, notice: null, watchPlace };
 let active = new AbortController();
 /** Draws the page again; one component uses the state. */
 let draw = (_: State) => {};
@@ -77,7 +81,7 @@ function keep(run: Run): void {
   const runs = new Map(state.runs);
   runs.delete(hash);
   const subject = bookmark.subject || state.subject;
-  change({ bookmark, subject, notice: null, runs: runs.set(hash, run) });
+  change({ bookmark, subject, notice: null, watchPlace: null, runs: runs.set(hash, run) });
 }
 
 /**
@@ -149,10 +153,16 @@ async function show(reading: Promise<Run>): Promise<void> {
 function goHere(): void {
   const { hash } = location;
   if (hash.startsWith(LINK_PREFIX)) return void show(readLink(hash));
+  const watchPlace = watchPlaceOf(hash);
+  if (watchPlace) {
+    change({ watchPlace, notice: null });
+    return;
+  }
   const bookmark = bookmarkHere();
-  if (hashOf(bookmark) === hashOf(state.bookmark) && state.notice === null) return;
+  const isShown = state.notice === null && state.watchPlace === null;
+  if (hashOf(bookmark) === hashOf(state.bookmark) && isShown) return;
   stop();
-  change({ bookmark, subject: bookmark.subject || state.subject, notice: null });
+  change({ bookmark, subject: bookmark.subject || state.subject, notice: null, watchPlace });
 }
 
 // Another tab has stored or forgotten the key.

@@ -1,0 +1,169 @@
+/** Changes of level: whether round-trip times or loss of the last runs differ from those before, by exact tests. */
+import { round } from "../util/numbers.ts";
+import { fisherExact } from "../util/statistics.ts";
+import type { Difference } from "./result.ts";
+
+/** What a run measured; `median` is in microseconds, and null if nothing was answered. */
+export interface LevelRun {
+  readonly sent: number;
+  readonly lost: number;
+  readonly median: number | null;
+}
+
+/** A level before and now: microseconds, or the percentage of lost probes. */
+export interface LevelChange {
+  readonly kind: "rtt" | "loss";
+  readonly before: number;
+  readonly after: number;
+}
+
+const RTT = {
+  /** The last runs that are compared with those before. */
+  last: [4, 5, 6],
+  before: 48,
+  /** The runs before that are nearest, which follow the daily swing, and the least difference from them. */
+  nearest: 12,
+  share: 0.12,
+  /** The chance of an equal or greater difference in a level that stays: with all of four runs beyond 48. */
+  chance: 1e-5,
+} as const;
+
+const LOSS = { last: [6, 12, 24], before: 600, chance: 1e-5 } as const;
+
+/** With so many runs before, and fewer than `tested`, six runs tell if they are far beyond all others. */
+const FEW = { least: 12, tested: 30, last: 6, share: 0.5, points: 10, beyond: 5 } as const;
+
+const keepLast = (values: number[], most: number) => {
+  if (values.length > most) values.splice(0, values.length - most);
+};
+
+const middle = (values: readonly number[]) => {
+  const sorted = values.toSorted((a, b) => a - b);
+  return ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2;
+};
+
+/** The levels of a watch: `add` takes each run, and returns what has changed with it. After a change, the runs before it count no more. */
+export class Levels {
+  readonly #load: (kind: LevelChange["kind"], count: number) => readonly LevelRun[];
+  #values: Record<LevelChange["kind"], number[]> | null = null;
+
+  /** @param load the last runs since the last change of a kind, the oldest first, which is called with the first `add` */
+  constructor(load: (kind: LevelChange["kind"], count: number) => readonly LevelRun[] = () => []) {
+    this.#load = load;
+  }
+
+  add(run: LevelRun): LevelChange[] {
+    this.#values ??= {
+      rtt: this.#load("rtt", RTT.before + RTT.last[2]).flatMap(({ median }) => median ?? []),
+      loss: this.#load("loss", LOSS.before + LOSS.last[2]).flatMap(lossOf),
+    };
+    const { rtt, loss } = this.#values;
+    const [percent] = lossOf(run);
+    return [
+      run.median !== null && this.#take("rtt", rtt, run.median, RTT, rttSplit),
+      percent !== undefined && this.#take("loss", loss, percent, LOSS, lossSplit),
+    ].flatMap((change) => change || []);
+  }
+
+  #take(
+    kind: LevelChange["kind"],
+    values: number[],
+    value: number,
+    { last, before }: typeof RTT | typeof LOSS,
+    isSplit: (before: readonly number[], last: readonly number[]) => boolean,
+  ): LevelChange | null {
+    values.push(value);
+    keepLast(values, before + Math.max(...last));
+    for (const count of last) {
+      const [old, recent] = [values.slice(0, -count).slice(-before), values.slice(-count)];
+      if (!isSplit(old, recent)) continue;
+      values.splice(0, values.length - count);
+      const level = kind === "rtt" ? middle : mean;
+      return { kind, before: level(old), after: level(recent) };
+    }
+    return null;
+  }
+}
+
+/** The percentage of lost probes; none without a probe. */
+const lossOf = ({ sent, lost }: LevelRun) => (sent > 0 ? [(100 * lost) / sent] : []);
+
+const mean = (values: readonly number[]) =>
+  values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+
+function rttSplit(before: readonly number[], last: readonly number[]): boolean {
+  if (before.length < FEW.least) return false;
+  if (before.length < FEW.tested) {
+    if (last.length !== FEW.last) return false;
+    const margin = FEW.share * middle(before);
+    const [least, most] = [Math.min(...before) - margin, Math.max(...before) + margin];
+    return last.every((value) => value > most) || last.every((value) => value < least);
+  }
+  const nearest = middle(before.slice(-RTT.nearest));
+  if (Math.abs(middle(last) - nearest) < RTT.share * nearest) return false;
+  return rankChance(last, before) < RTT.chance;
+}
+
+function lossSplit(before: readonly number[], last: readonly number[]): boolean {
+  if (before.length < FEW.least) return false;
+  if (before.length < FEW.tested) {
+    if (last.length !== FEW.last) return false;
+    const [least, most] = [Math.min(...before) - FEW.points, Math.max(...before) + FEW.points];
+    const beyond = (isBeyond: (value: number) => boolean) => last.filter(isBeyond).length;
+    return (
+      beyond((value) => value > most) >= FEW.beyond ||
+      beyond((value) => value < least) >= FEW.beyond
+    );
+  }
+  const trials = (values: readonly number[], isLosing: boolean) => ({
+    count: values.length,
+    failed: values.filter((value) => value > 0 === isLosing).length,
+  });
+  // More runs lose, or fewer: the hypergeometric test of either.
+  return [true, false].some(
+    (isLosing) => fisherExact(trials(last, isLosing), trials(before, isLosing)) < LOSS.chance / 2,
+  );
+}
+
+/**
+ * The chance of ranks of some values among all that are as far from the middle or farther, if all values come in any
+ * order: the exact two-sided Mann-Whitney test, where equal values share their mean rank.
+ */
+export function rankChance(some: readonly number[], others: readonly number[]): number {
+  const sorted = [...some, ...others].toSorted((a, b) => a - b);
+  // Twice the rank, so that mean ranks are whole numbers.
+  const rankOf = (value: number) => sorted.indexOf(value) + sorted.lastIndexOf(value) + 2;
+  const ranks = sorted.map(rankOf);
+  const seen = some.reduce((sum, value) => sum + rankOf(value), 0);
+  /** How many choices of so many of the ranks have a sum. */
+  const ways = Array.from(some, () => new Map<number, number>());
+  const none = new Map([[0, 1]]);
+  for (const rank of ranks) {
+    for (let count = some.length; count > 0; count--) {
+      const into = ways[count - 1] as Map<number, number>;
+      for (const [sum, number] of ways[count - 2] ?? none) {
+        into.set(sum + rank, (into.get(sum + rank) ?? 0) + number);
+      }
+    }
+  }
+  const centre = some.length * (sorted.length + 1);
+  let [all, far] = [0, 0];
+  for (const [sum, number] of ways.at(-1) ?? none) {
+    all += number;
+    if (Math.abs(sum - centre) >= Math.abs(seen - centre)) far += number;
+  }
+  return far / all;
+}
+
+/** A change of level as a difference, in milliseconds or percent. */
+export function levelDifference({ kind, before, after }: LevelChange): Difference {
+  const isTime = kind === "rtt";
+  const [old, now] = [before, after].map((value) => round(isTime ? value / 1000 : value, 2));
+  const [what, unit] = isTime ? ["round-trip time", "ms"] : ["loss", "%"];
+  return {
+    kind,
+    text: `The ${what} was ${old} ${unit} and is ${now} ${unit}.`,
+    before: old,
+    after: now,
+  };
+}

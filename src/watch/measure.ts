@@ -1,0 +1,92 @@
+/** What a document of a run says in numbers, for the row that is kept of it. */
+import { tonedVerdict } from "../tools/report.ts";
+import { median } from "../util/numbers.ts";
+import { answersOf, verdictOf } from "./diff.ts";
+import type { LevelRun } from "./level.ts";
+
+/** A run as it is kept; times of round trips are in microseconds, and null if nothing was answered. */
+export interface Run extends LevelRun {
+  /** Unix milliseconds when it began. */
+  readonly atMs: number;
+  readonly durationMs: number;
+  /** Of the verdict, or of an error about the target. */
+  readonly code: string;
+  readonly least: number | null;
+  readonly greatest: number | null;
+  /** Differs between paths; null if none is known. */
+  readonly path: number | null;
+}
+
+/** The parts of the documents of all tools that are counted. */
+interface Counted {
+  readonly results?: readonly { readonly rtt: number }[];
+  readonly stats?: { readonly transmitted: number; readonly loss: number };
+  readonly queryTime?: number;
+  readonly steps?: readonly { rtt?: number; rttMost?: number; ip?: string }[];
+  readonly hops?: readonly CountedHop[];
+  readonly details?: {
+    readonly reached?: boolean;
+    readonly toTarget?: { readonly sent: number; readonly loss: number | null };
+  };
+}
+
+type CountedHop = { readonly ip: string | null } & {
+  readonly [Time in "rtt" | "min" | "p50" | "max"]?: number | null;
+};
+
+/** How bad the news of a verdict are. */
+const RANK = { good: 0, warn: 1, bad: 2 } as const;
+
+/** A path fits into two bytes of a row. */
+const PATHS = 0x8000;
+
+/** How bad the news of a code of a verdict are; those of an error are in capitals. */
+const rankOf = (code: string) =>
+  RANK[
+    /^[A-Z_]+$/.test(code)
+      ? "bad"
+      : (tonedVerdict({ code: code as "loss", text: "" })?.tone ?? "bad")
+  ];
+
+/** True if a verdict says that what is watched does not work. */
+export const isBadCode = (code: string): boolean => rankOf(code) === RANK.bad;
+
+/** The numbers of a document, and its verdict in words; of one from several locations, those of all, and the worst verdict. */
+export function measuredOf(document: object): Omit<Run, "atMs" | "durationMs"> & { text: string } {
+  const answers = [...answersOf(document)].map(([location, answer]) => {
+    const { code, text } = verdictOf(answer);
+    const { stats, hops = [], details = {} } = answer as Counted;
+    const { sent, loss } = stats
+      ? { sent: stats.transmitted, loss: stats.loss }
+      : (details.toTarget ?? { sent: 0, loss: 0 });
+    const times = timesOf(answer as Counted);
+    const lost = Math.round((sent * (loss ?? 0)) / 100);
+    return { location, code, text, sent, lost, times, path: hops.map(({ ip }) => ip).join(">") };
+  });
+  const worst = answers.toSorted((a, b) => rankOf(b.code) - rankOf(a.code))[0];
+  const sum = (name: "sent" | "lost") => answers.reduce((total, each) => total + each[name], 0);
+  const times = answers.flatMap((each) => each.times);
+  const us = (ms: number | null) => (ms === null ? null : Math.round(ms * 1000));
+  const path = answers.map((each) => each.path).join();
+  return {
+    code: worst?.code ?? "",
+    text: [worst?.location, worst?.text].filter(Boolean).join(": "),
+    ...{ sent: sum("sent"), lost: sum("lost") },
+    least: us(times.length > 0 ? Math.min(...times) : null),
+    median: us(median(answers.flatMap((each) => median(each.times) ?? []))),
+    greatest: us(times.length > 0 ? Math.max(...times) : null),
+    path: /^,*$/.test(path) ? null : Bun.hash.crc32(path) % PATHS,
+  };
+}
+
+/** Milliseconds of round trips to the target; of those that are not all there, the least, the median and the greatest. */
+function timesOf({ results, queryTime, steps, hops, details = {} }: Counted): number[] {
+  if (results) return results.map(({ rtt }) => rtt);
+  if (queryTime !== undefined) return [queryTime];
+  const timed = steps?.find(({ rtt, ip }) => rtt !== undefined && ip?.includes(":"));
+  const last = details.reached ? hops?.at(-1) : undefined;
+  const known = timed
+    ? [timed.rtt, timed.rtt, timed.rttMost]
+    : [last?.min, last?.p50 ?? last?.rtt, last?.max];
+  return known.flatMap((time) => time ?? []);
+}
