@@ -186,6 +186,7 @@ function simplify({ jsonSchema }: { readonly jsonSchema: JsonSchema }): void {
   const [value, nothing, ...more] = jsonSchema.anyOf ?? [];
   if (typeof value?.type === "string" && nothing?.type === "null" && more.length === 0) {
     delete jsonSchema.anyOf;
-    Object.assign(jsonSchema, value, { type: [value.type, "null"] });
+    const words = value.enum && { enum: [...value.enum, null] };
+    Object.assign(jsonSchema, value, { type: [value.type, "null"], ...words });
   }
 }

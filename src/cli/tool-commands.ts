@@ -60,7 +60,7 @@ export function addTool(
   if (tool.alias !== undefined) command.alias(tool.alias);
   if (tool.name === "dns") addDnsWords(command);
   else if (subject) {
-    const isOptional = hasFile || subject[1].schema().safeParse(undefined).success;
+    const isOptional = tool.without ?? subject[1].schema().safeParse(undefined).success;
     const name = isOptional ? `[${subject[0]}]` : `<${subject[0]}>`;
     command.argument(name, firstClause(subject[1].description));
   }
@@ -75,6 +75,13 @@ export function addTool(
     const { args } = command;
     const options = command.opts<ToolOptions>();
     const { server, from, json = false, stream = false, format, file } = options;
+    if (tool.without && args.length === 0 && file === undefined) {
+      const { rawArgs: words } = program as Command & { readonly rawArgs: readonly string[] };
+      await program.parseAsync(words.with(words.indexOf(tool.name), tool.without), {
+        from: "user",
+      });
+      return;
+    }
     const wrong = (why: string) => command.error(`error: ${why}`);
     const unserved = server
       ? undefined
@@ -82,7 +89,6 @@ export function addTool(
         ? "sees your address"
         : from && "knows other locations";
     if (stream && !json) wrong("--stream needs --json");
-    if (hasFile && file === args[0]) wrong("missing a name, or --file");
     if (file !== undefined && args.length > 0) wrong("a name and --file exclude each other");
     if (stream && file !== undefined) wrong("--stream shows one name; leave out --file");
     if (unserved) wrong(`only a service ${unserved}; name one with --server URL`);

@@ -77,7 +77,7 @@ export const portField = () => ({
     .strictObject({
       protocol: oneOf(["tcp", "udp"], "How the probes travelled."),
       port: whole("The target's port.", 1, 65_535),
-      state: oneOf(["open", "closed"], "What its last answer says.").exactOptional(),
+      state: oneOf(["open", "closed", "mixed"], "What its answers say.").exactOptional(),
       echo: flag("If it is silent, whether the target answers echo requests.").exactOptional(),
     })
     .exactOptional()

@@ -98,11 +98,24 @@ interface Probed {
 /** The name of a port for people. */
 const portName = ({ protocol, port }: ProbedPort) => `${protocol.toUpperCase()} port ${port}`;
 
-/** A sentence about a port that has answered. */
-function portText(probedPort: ProbedPort, state: PortState): string {
-  const refusal =
-    probedPort.protocol === "tcp" ? "RST" : "Port Unreachable, which systems send only so often";
-  return `${portName(probedPort)} is ${state} (${state === "open" ? "SYN-ACK" : refusal}).`;
+/** What a port answers, by its state. */
+const ANSWERS = {
+  tcp: { open: "SYN-ACK", closed: "RST" },
+  udp: { open: "a UDP packet", closed: "Port Unreachable, which systems send only so often" },
+} as const;
+
+/** The state of a port by its answers, and a sentence about it; null without any. */
+export function portStateOf(probedPort: ProbedPort, answers: readonly PortState[]) {
+  const [first] = answers;
+  if (first === undefined) return null;
+  const [port, words] = [portName(probedPort), ANSWERS[probedPort.protocol]];
+  const open = answers.filter((answer) => answer === "open").length;
+  const closed = answers.length - open;
+  const state = open > 0 && closed > 0 ? ("mixed" as const) : first;
+  const counts = `${open} ${words.open} and ${closed} ${words.closed}`;
+  const how =
+    state === "mixed" ? `: of ${answers.length} answers, ${counts}` : ` (${words[state]})`;
+  return { state, text: `${port} is ${state}${how}.` };
 }
 
 /** A sentence about an answer that comes from before the target. */
@@ -119,8 +132,8 @@ function silenceText(probedPort: ProbedPort, { hop, error }: PortEnd): string {
 
 /** How far probes of a port came, as far as it is known. */
 interface PortEnd {
-  /** That of the last answer; absent if none came. */
-  readonly state?: PortState | undefined;
+  /** What each answer said, in any order. */
+  readonly answers?: readonly PortState[];
   /** The last hop that answered. */
   readonly hop?: number | undefined;
   readonly error?: { readonly name: string; readonly from: string } | undefined;
@@ -143,8 +156,8 @@ const PROBE_ERRORS: readonly ErrorCode[] = [
 /** The fields that the endpoints of all tools that send probes share. */
 export const PROBING = { needsKey: true, runsElsewhere: true, errors: PROBE_ERRORS } as const;
 
-/** @throws ApiError ICMP_UNAVAILABLE */
-function proberOf({ icmp }: Pick<Services, "icmp">, canDoWithoutRaw: boolean): Prober {
+/** The prober of a service. @throws ApiError ICMP_UNAVAILABLE */
+export function proberOf({ icmp }: Pick<Services, "icmp">, canDoWithoutRaw: boolean): Prober {
   const missing = "unavailable" in icmp ? icmp : !canDoWithoutRaw && icmp.withoutRaw;
   if (!missing) return icmp as Prober;
   throw new ApiError("ICMP_UNAVAILABLE", { reason: missing.unavailable }, remedyFor(missing));
@@ -232,9 +245,10 @@ export async function openRun(
    */
   const portOf = async (end: PortEnd) => {
     if (probedPort === undefined) return { text: "" };
-    const { state } = end;
-    if (state) {
-      const text = ` ${portText(probedPort, state)}`;
+    const answered = portStateOf(probedPort, end.answers ?? []);
+    if (answered) {
+      const { state } = answered;
+      const text = ` ${answered.text}`;
       const nearer = probedPort.protocol === "tcp" && end.hop && (await routerAt(end.hop));
       const port = { ...probedPort, state };
       return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, port };

@@ -27,6 +27,8 @@ export interface Tool {
   readonly example: string;
   /** Settings of the service that a command can choose for itself, by their names in `Config`. */
   readonly settings?: Parameters;
+  /** The tool that its command is without a subject. */
+  readonly without?: ToolName;
   /** True if only a service can answer. */
   readonly needsServer?: boolean;
   /** True if the page calls the tool while the user types, because a call costs next to nothing. */
@@ -59,8 +61,9 @@ export const TOOLS: readonly Tool[] = [
     name: "check",
     labels: ["Check", "Check"],
     endpoint: check,
+    without: "here",
     summary: "say whether a name works over IPv6, and if not, why",
-    help: "Looks up a name, connects to its addresses as a browser does, measures the path, and says in one sentence what is wrong.",
+    help: "Looks up a name, connects to its addresses as a browser does, measures the path, and says in one sentence what is wrong. Without a name, it looks at this machine, as sixscope here does.",
     example: "sixscope check www.example.com",
   },
   {

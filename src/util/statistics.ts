@@ -60,3 +60,13 @@ function logFactorial(n: number): number {
   const series = 1 / (12 * x) - 1 / (360 * x ** 3);
   return (x - 0.5) * Math.log(x) - x + Math.log(2 * Math.PI) / 2 + series;
 }
+
+/** The probability that at least so many of some trials fail, if each does with a probability below 1. */
+export function atLeastChance({ count, failed }: Trials, probability: number): number {
+  let sum = 0;
+  for (let at = 0; at < failed; at++) {
+    const ways = logChoose(count, at) + logLikelihood({ count, failed: at }, probability);
+    sum += Math.exp(ways);
+  }
+  return 1 - sum;
+}

@@ -110,7 +110,8 @@ export const watchList = () =>
       ),
       problem: text("Why no history is kept now; absent if it is.").exactOptional(),
       days: z
-        .record(z.string(), watchDay())
+        .object({})
+        .catchall(watchDay())
         .exactOptional()
         .describe("The last day of each watch by its name, with `points` alone."),
     }),

@@ -329,7 +329,7 @@ describe("the contract in the document", () => {
     ["MyIp", { ip: "string", version: "integer", isIPv6: "boolean", details: "object" }],
     ["Validation", { valid: "boolean", type: undefined, compressed: "string", expanded: "string", details: undefined }],
     ["CheckResult", { name: "string", port: "integer", steps: "array", details: "object" }],
-    ["CheckStep", { name: "string", ip: "string", status: "string", finding: "string", text: "string", ms: "integer", rtt: "number", rttMost: "number", httpStatus: "integer" }],
+    ["CheckStep", { name: "string", ip: "string", status: "string", finding: "string", text: "string", ms: "integer", rtt: "number", rttMost: "number", httpStatus: "integer", at: "string", certificate: "object" }],
     ["DnsResult", { hostname: "string", records: "array", resolver: undefined, queryTime: "integer", details: "object" }],
     ["DnsRecord", { type: "string", value: "string", ttl: "integer" }],
     ["PingResult", { target: "string", ip: "string", results: "array", stats: undefined, details: "object" }],

@@ -15,7 +15,10 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, document: objec
     200,
     {
       ...{ ...CHECK, name: "broken.example" },
-      details: { ...CHECK.details, verdict: { code: "port-closed", text: "It is closed." } },
+      details: {
+        ...CHECK.details,
+        verdict: { ...verdict, code: "port-closed", answer: "no", text: "It is closed." },
+      },
     },
   ],
   "bad name": [
@@ -166,7 +169,6 @@ test("parameters go along with each name", async () => {
 });
 
 test.each<[about: string, args: readonly string[], line: string]>([
-  ["neither a name nor a file", ["check"], "sixscope: missing a name, or --file"],
   ["both", ["check", "a.example", "--file", "-"], "sixscope: a name and --file exclude each other"],
   [
     "events of many names",

@@ -3,6 +3,7 @@ import { type Ipv6Address, ipv6ToBytes } from "../../src/addr/ipv6.ts";
 import type {
   IcmpSocket,
   OutgoingPacket,
+  PortState,
   ReceivedPacket,
   Route,
 } from "../../src/icmp/socket/socket.ts";
@@ -15,6 +16,8 @@ export interface FakeResponse {
   readonly from: Ipv6Address;
   readonly message: Uint8Array;
   readonly hopLimit?: number;
+  /** Of the port, if it answers. */
+  readonly state?: PortState;
 }
 
 /** The network's reaction to a request: responses, or an errno name if the kernel refuses it. */
@@ -60,10 +63,11 @@ export class FakeSocket implements IcmpSocket {
     const responses = this.#network(packet, atMs);
     if (typeof responses === "string") return responses;
     this.sent.push({ ...packet, atMs });
-    for (const { delayMs, from: source, message, hopLimit = 60 } of responses) {
+    for (const { delayMs, from: source, message, hopLimit = 60, state } of responses) {
       const receivedMs = atMs + delayMs;
       const { probedPort } = packet;
-      this.deliver({ source, probedPort, message, hopLimit, scopeId: 0, receivedMs }, receivedMs);
+      const answer = { source, probedPort, message, hopLimit, scopeId: 0, receivedMs };
+      this.deliver({ ...answer, ...(state && { state }) }, receivedMs);
     }
     return atMs;
   }

@@ -56,8 +56,28 @@ const STEPS: CheckResult["steps"] = [
     ms: 22,
   },
   {
+    name: "tls",
+    ip: "2001:db8::80",
+    status: "ok",
+    text: "TLSv1.3, with a certificate.",
+    certificate: {
+      sha256: "5e".repeat(32),
+      notAfter: "2027-01-22T12:00:00.000Z",
+      issuer: "Example Authority",
+    },
+    ms: 25,
+  },
+  {
     ...{ name: "http", ip: "2001:db8::80", status: "fail", finding: "http-error" },
     ...{ text: "The server answers with status 503.", httpStatus: 503, ms: 23 },
+  },
+  {
+    name: "trace",
+    ip: "2001:db8::80",
+    status: "skipped",
+    text: "The last answer came from hop 3.",
+    at: "2001:db8:7::7",
+    ms: 26,
   },
   {
     name: "mtr",
@@ -76,7 +96,16 @@ export const CHECK = {
     ...DATED,
     location: "ams",
     waitedMs: 1234,
-    verdict: { ...checkVerdict("www.example.com", 443, STEPS), fault: "path" },
+    verdict: {
+      ...checkVerdict("www.example.com", 443, { steps: STEPS, rows: [], addresses: 2 }),
+      at: "2001:db8:7::9",
+    },
+    attempts: [
+      {
+        ...{ ip: "2001:db8::80", kind: "connect", made: 10, worked: 9, failed: { refused: 1 } },
+        rtt: { min: 11.125, median: 12.25, max: 12.5 },
+      },
+    ],
   },
 } satisfies CheckResult & { details: { location: string } };
 
@@ -338,7 +367,10 @@ const MTR_HOPS: MtrResult["hops"] = [
 
 const MTR_END = {
   ...{ reached: true, error: ERROR },
-  toTarget: { sent: 10, received: 6, late: 0, errors: 4, unknown: 0, loss: 40 },
+  toTarget: {
+    ...{ sent: 10, received: 5, late: 0, errors: 4, unknown: 0, loss: 50 },
+    retransmitted: 1,
+  },
 };
 
 export const MTR: MtrResult = {
@@ -354,7 +386,10 @@ export const MTR: MtrResult = {
       { rounds: 3, reached: true, addresses: ["2001:db8:1::2", null, "2001:db8:3::1"] },
     ],
     otherRounds: 1,
-    verdict: mtrVerdict(MTR_HOPS, MTR_END, { begin: { from: 1, to: 3 }, inARow: 0 }),
+    verdict: mtrVerdict(MTR_HOPS, MTR_END, {
+      ...{ begin: { from: 1, to: 3 }, inARow: 0 },
+      lossPath: MTR_HOPS.map(({ ip }) => ip),
+    }),
     dns64: DNS64,
     addresses: ADDRESSES,
     port: { protocol: "tcp", port: 443, state: "open", echo: true },

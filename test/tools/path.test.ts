@@ -110,8 +110,9 @@ describe("loss by hop", () => {
     toTarget: TOTALS,
     begin: null,
     inARow: 0,
+    lossPath: [ROUTER, null],
     error: null,
-    state: undefined,
+    answers: [],
   };
   const DONE: MtrOutcome = { kind: "done", source: SOURCE, flowLabel: 7, ...REPORT };
 

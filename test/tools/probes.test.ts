@@ -98,7 +98,7 @@ function pinged(
   duplicates = 0,
 ): PingOutcome {
   const samples = describePing([...results, ...lost]);
-  return { kind: "done", source: SOURCE, state: undefined, duplicates, ...samples };
+  return { kind: "done", source: SOURCE, answers: [], duplicates, ...samples };
 }
 
 const REPLIES: readonly PingSample[] = [
@@ -272,7 +272,7 @@ describe("a target behind a translator of the resolver", () => {
   const outcomes = {
     ping: PINGED,
     traceroute: TRACED,
-    mtr: { ...traced, reached: true, paths: [], toTarget, begin: null },
+    mtr: { ...traced, reached: true, paths: [], toTarget, begin: null, lossPath: [] },
     mtu: { ...traced, ...measured, doubtful: [] },
   };
   const endpoints: readonly [keyof typeof outcomes, Endpoint][] = [

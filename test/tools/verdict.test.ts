@@ -112,7 +112,7 @@ describe("of mtr", () => {
   type Hops = MtrResult["hops"];
   const hop = (at: number, [sent, received]: [number, number], cause: string | null = null) => ({
     ...{ hop: at, ip: received > 0 ? `2001:db8:${at}::1` : null, hostname: null },
-    ...{ sent, received, late: 0, errors: 0, unknown: 0, cause },
+    ...{ sent, received, late: 0, errors: 0, unknown: 0, cause, addresses: [] },
   });
   const error = { type: 1, code: 0, name: "no-route", from: ROUTER, fromTarget: false };
   const FIRST = hop(1, [10, 10]);
@@ -130,6 +130,7 @@ describe("of mtr", () => {
       begin?: LossBegin | null;
       inARow?: number;
       late?: number;
+      retransmitted?: number;
       errors?: number;
       unknown?: number;
     } = {},
@@ -142,7 +143,7 @@ describe("of mtr", () => {
     return mtrVerdict(
       hops as object as Hops,
       { reached, toTarget, ...(error && { error }) } as never,
-      { begin, inARow },
+      { begin, inARow, lossPath: hops.map(({ ip }) => ip) },
     );
   };
   // biome-ignore format: a table
@@ -174,6 +175,28 @@ describe("of mtr", () => {
     expect(lossAtLeast).toBeLessThanOrEqual(loss);
     expect(lossAtMost).toBeGreaterThanOrEqual(loss);
     expect(from === undefined ? null : { from, to }).toEqual((end?.begin ?? null) as never);
+  });
+
+  test("names the routers of the path that loses, not those that answered most", () => {
+    const address = (ip: string, hostname: string | null) => ({
+      ip,
+      hostname,
+      received: 9,
+      share: 30,
+    });
+    const second = {
+      ...hop(2, [30, 30]),
+      addresses: [
+        address("2001:db8:2::1", "usual.example.net"),
+        address("2001:db8:9::1", "new.example.net"),
+      ],
+    };
+    const hops = [hop(1, [30, 30]), second, hop(3, [30, 15], "path")] as object as Hops;
+    const toTarget = { sent: 30, received: 15, late: 0, errors: 0, unknown: 0, loss: 50 };
+    const loss = { begin: { from: 2, to: 3 }, inARow: 0 };
+    const lossPath = ["2001:db8:1::1", "2001:db8:9::1", null];
+    const { text } = mtrVerdict(hops, { reached: true, toTarget }, { ...loss, lossPath });
+    expect(text).toContain("begins between hop 2 (new.example.net) and hop 3, or the target");
   });
 
   test("has the name of a hop in place of its address", () => {
@@ -271,7 +294,7 @@ test("the verdict of each example is that of its document", () => {
   expect(pinged.details.verdict).toEqual(pingVerdict(pinged.results.length, pinged.details.lost));
   expect(traced.details.verdict).toEqual(traceVerdict(traced.hops, traced.details, null));
   expect(measured.details.verdict).toEqual(
-    mtrVerdict(measured.hops, measured.details, { begin: null, inARow: 0 }),
+    mtrVerdict(measured.hops, measured.details, { begin: null, inARow: 0, lossPath: [] }),
   );
   const { code, text } = sized.details.verdict;
   expect(text).toBe(mtuText(code, sized, sized.hops, sized.details));

@@ -3,7 +3,7 @@ import { equalIpv6, ipv6FromBytes } from "../../addr/ipv6.ts";
 import { inheritedSocket } from "../../platform/capabilities.ts";
 import { bpfOption, IPPROTO_TCP, IPPROTO_UDP, OPTION, SOCK } from "../../platform/linux.ts";
 import { encodePortsProgram } from "../wire/filter.ts";
-import { HEADER_BYTES, TYPE } from "../wire/packet.ts";
+import { COOKIE_BYTES, HEADER_BYTES, TYPE } from "../wire/packet.ts";
 import {
   bindAny,
   ErrorQueueSocket,
@@ -22,11 +22,30 @@ const PORT_UNREACHABLE = 4;
 
 const NOTHING = new Uint8Array();
 
-/** An echo request as the data of a UDP packet. A closed port of the target answers it with Port Unreachable. */
+/** Packets that a UDP answer can belong to: those of some seconds. */
+const MAX_UNANSWERED = 1024;
+
+/** Bytes of an echo request that a reply must have: its header and the cookie. */
+const ANSWERED_BYTES = HEADER_BYTES + COOKIE_BYTES;
+
+/**
+ * An echo request as the data of a UDP packet. A closed port of the target answers it with Port Unreachable, an open one
+ * with a packet that does not tell what it answers: of the packets to the port, that which went farthest, and of several
+ * the last.
+ */
 export class UdpSocket extends ErrorQueueSocket {
+  /** Packets without a UDP answer, in the order of sending. */
+  readonly #unanswered: OutgoingPacket[] = [];
+
   /** @throws SystemError */
   constructor() {
     super(openSocket(SOCK.dgram, IPPROTO_UDP));
+  }
+
+  override send(packet: OutgoingPacket): number | string {
+    this.#unanswered.push({ ...packet, message: packet.message.slice(0, ANSWERED_BYTES) });
+    if (this.#unanswered.length > MAX_UNANSWERED) this.#unanswered.shift();
+    return super.send(packet);
   }
 
   override receive(): ReceivedPacket | null {
@@ -41,9 +60,16 @@ export class UdpSocket extends ErrorQueueSocket {
     return { ...packet, message: reply, state: "closed" };
   }
 
-  /** No UDP packet tells which probe it answers. */
-  protected override replyIn(packet: ReceivedPacket): ReceivedPacket {
-    return { ...packet, message: NOTHING };
+  protected override replyIn(packet: ReceivedPacket, port: number): ReceivedPacket {
+    const isToPort = ({ target, probedPort }: OutgoingPacket) =>
+      probedPort?.port === port && equalIpv6(target, packet.source);
+    const asked = this.#unanswered.filter(isToPort).sort((a, b) => a.hopLimit - b.hopLimit);
+    const answered = asked.at(-1);
+    if (answered === undefined) return { ...packet, message: NOTHING };
+    const { message, probedPort } = answered;
+    this.#unanswered.splice(this.#unanswered.indexOf(answered), 1);
+    message[0] = TYPE.echoReply;
+    return { ...packet, message, probedPort, state: "open" };
   }
 
   protected override requestIn(message: Uint8Array, port: number): Invoking {

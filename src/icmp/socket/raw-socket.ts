@@ -10,15 +10,16 @@ import {
   type ReceivedPacket,
 } from "./socket.ts";
 
-const PORT_SOCKETS = { tcp: TcpSocket, udp: UdpSocket } as const;
+/** Source ports for UDP, so that the answers to the pings of 3 s can be told apart, at five a second. */
+const UDP_PORTS = 16;
 
 /**
  * The raw socket, which receives only echo replies and errors about probes with its tag. Probes of a
  * port have sockets beside it.
  */
 export class RawSocket extends EchoSocket {
-  /** The socket of each protocol with ports, opened for its first packet. */
-  readonly #beside = new Map<ProbedPort["protocol"], EchoSocket>();
+  /** The socket for TCP, and those for UDP by their turns, each opened for its first packet. */
+  readonly #beside = new Map<"tcp" | number, EchoSocket>();
 
   /**
    * @param tag the high byte of the identifiers, 8 bits
@@ -34,11 +35,11 @@ export class RawSocket extends EchoSocket {
 
   override send(packet: OutgoingPacket): number | string {
     if (packet.probedPort === undefined) return super.send(packet);
-    const { protocol } = packet.probedPort;
+    const { probedPort, turn = 0 } = packet;
+    const key = probedPort.protocol === "tcp" ? "tcp" : turn % UDP_PORTS;
+    const open = () => (key === "tcp" ? new TcpSocket() : new UdpSocket());
     try {
-      return this.#beside
-        .getOrInsertComputed(protocol, () => new PORT_SOCKETS[protocol]())
-        .send(packet);
+      return this.#beside.getOrInsertComputed(key, open).send(packet);
     } catch (error) {
       if (error instanceof SystemError) return error.code;
       throw error;
@@ -52,7 +53,8 @@ export class RawSocket extends EchoSocket {
   }
 
   override dropped(probedPort?: ProbedPort): number {
-    return probedPort ? (this.#beside.get(probedPort.protocol)?.dropped() ?? 0) : super.dropped();
+    if (probedPort === undefined) return super.dropped();
+    return this.#beside.values().reduce((sum, beside) => sum + beside.dropped(), 0);
   }
 
   override close(): void {

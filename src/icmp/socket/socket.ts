@@ -92,7 +92,7 @@ export interface IcmpSocket {
    * Receives packets with one of two tags from now on; false if it goes on as before. Absent with an `identifier`.
    */
   pass?(tag: number, other: number): boolean;
-  /** How many packets that came a way the kernel has dropped because the buffer was full or their checksum wrong. */
+  /** How many packets, or answers of ports, the kernel has dropped because the buffer was full or their checksum wrong. */
   dropped(probedPort?: ProbedPort): number;
   /** Sets what is called when packets have arrived, once or more for all of them, and perhaps without any. */
   onArrival(action: () => void): void;
@@ -349,11 +349,17 @@ export class ErrorQueueSocket extends EchoSocket {
 
   override receive(): ReceivedPacket | null {
     const packet = super.receive();
-    return packet === null ? this.#receiveError() : this.replyIn(packet);
+    return packet === null ? this.#receiveError() : this.replyIn(packet, this.#port());
+  }
+
+  /** The port in the address of what was read. */
+  #port(): number {
+    const { view, name } = this.received;
+    return view.getUint16(name.byteOffset + SOCKADDR.port);
   }
 
   /** A packet as an echo reply; it has no message if it answers nothing. */
-  protected replyIn(packet: ReceivedPacket): ReceivedPacket {
+  protected replyIn(packet: ReceivedPacket, _port: number): ReceivedPacket {
     return packet;
   }
 
@@ -373,8 +379,7 @@ export class ErrorQueueSocket extends EchoSocket {
     }
     const sender = error + EXTENDED_ERROR.bytes;
     // The kernel returns the probe without its IPv6 header, and its destination and label as a name.
-    const port = view.getUint16(name.byteOffset + SOCKADDR.port);
-    const { message: request, probedPort } = this.requestIn(packet.message, port);
+    const { message: request, probedPort } = this.requestIn(packet.message, this.#port());
     const message = new Uint8Array(INVOKING_AT + IPV6_HEADER_BYTES + request.length);
     const written = new DataView(message.buffer);
     message[0] = view.getUint8(error + EXTENDED_ERROR.type);

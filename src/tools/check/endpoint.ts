@@ -10,13 +10,16 @@ import { endpoint, type Services } from "../services.ts";
 import { createSharing } from "../sharing.ts";
 import { parseTarget, type Target } from "../target.ts";
 import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
-import { LONGEST_MS, takeSteps } from "./engine.ts";
+import { hear, LONGEST_MS } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder } from "./findings.ts";
+import { attemptsOf, withRetransmitted } from "./ledger.ts";
 import { checkBegin, checkResult, checkStep } from "./result.ts";
-import { checkVerdict, TLS_PORT } from "./verdict.ts";
+import { TLS_PORT } from "./transaction.ts";
+import { checkVerdict } from "./verdict.ts";
+import { viewsOf } from "./views.ts";
 
-/** How many requests a check counts as: two questions to three resolvers, four addresses, and the path. */
+/** How many requests a check counts as: two questions to three resolvers, the addresses, and the path. */
 const PRICE = 12;
 
 /** How long after it began a check is joined by others of the same name and port, in milliseconds. */
@@ -38,7 +41,7 @@ export const check = endpoint({
   operationId: "check",
   summary: "Whether a name works over IPv6, and if not, why (beta)",
   description:
-    "Looks up the name, connects to each of its first four IPv6 addresses as a browser does and to one IPv4 address for comparison, and measures the path. `details.verdict` says the worst finding first.",
+    "Looks up the name, makes ten transactions as a browser does with each of up to eight IPv6 addresses, and some with one IPv4 address for comparison, and measures the path. `details.verdict` says the worst finding first, and `details.attempts` what it rests on.",
   price: PRICE,
   parameters: {
     name: {
@@ -82,12 +85,18 @@ export const check = endpoint({
       () => performance.now() - startMs < JOINED_MS && !turn.waited(),
     );
     if (measured === null) throw clientGone();
-    const { stamp, steps, near } = measured;
+    const { stamp, near, ...hearing } = measured;
+    const { steps, rows } = hearing;
     return {
       name: subject,
       port,
-      steps: inOrder(steps),
-      details: { ...stamp, verdict: checkVerdict(subject, port, steps, near), ...turn.waited() },
+      steps: inOrder([...steps, ...viewsOf(rows)]),
+      details: {
+        ...stamp,
+        verdict: checkVerdict(subject, port, hearing, near),
+        attempts: attemptsOf(withRetransmitted(rows)),
+        ...turn.waited(),
+      },
     };
   },
 });
@@ -101,9 +110,9 @@ async function measure(
 ) {
   const stamp = newStamp();
   const limit = abortedBy(call.signal, LONGEST_MS);
-  const taking = takeSteps(target, port, { ...call, signal: limit.signal }, services, caller);
-  const taken = await taking.finally(() => limit.abort());
+  const hearing = hear(target, port, { ...call, signal: limit.signal }, services, caller);
+  const heard = await hearing.finally(() => limit.abort());
   // Whatever ended with the client was cut, not silent.
   call.signal.throwIfAborted();
-  return { stamp, ...taken };
+  return { stamp, ...heard };
 }

@@ -1,13 +1,15 @@
 /** The run of a check: each step begins as soon as what it needs is known. */
 import { once } from "node:events";
 import { formatIpv6 } from "../../addr/format.ts";
+import { type Ipv6Address, tryParseIpv6 } from "../../addr/ipv6.ts";
 import type { Call } from "../../api/endpoint.ts";
-import { ApiError, apiErrorOf } from "../../api/errors.ts";
+import { type ApiError, apiErrorOf } from "../../api/errors.ts";
 import { readTexts } from "../../api/parameters.ts";
 import { isOwnAddress } from "../../gate/connection.ts";
 import { FairSlots } from "../../gate/fair-slots.ts";
 import type { Caller } from "../../gate/gate.ts";
 import { abortedBy } from "../../util/abort.ts";
+import { pause, systemClock } from "../../util/clock.ts";
 import { ENOUGH } from "../budget.ts";
 import { dns } from "../dns/endpoint.ts";
 import type { DnsResult } from "../dns/result.ts";
@@ -17,35 +19,29 @@ import { mtr } from "../mtr/endpoint.ts";
 import type { MtrResult } from "../mtr/result.ts";
 import { mtu } from "../mtu/endpoint.ts";
 import type { MtuResult } from "../mtu/result.ts";
-import { ping } from "../ping/endpoint.ts";
-import type { PingResult } from "../ping/result.ts";
+import { proberOf } from "../run.ts";
 import type { Endpoint, Services } from "../services.ts";
 import type { Target } from "../target.ts";
 import { traceroute } from "../trace/endpoint.ts";
 import type { TraceResult } from "../trace/result.ts";
-import { judgeHttp, judgeTls, openTcp, type Service, withReach } from "./connect.ts";
+import { FAILURES } from "./findings.ts";
 import {
   addressesIn,
-  judgeEcho,
   judgeHere,
   judgeMtr,
   judgeMtu,
   judgeNames,
   judgePolicy,
-  judgePort,
   judgeTrace,
+  judgeZone,
 } from "./judge.ts";
-import type { Step } from "./result.ts";
-import {
-  checkVerdict,
-  compareFamilies,
-  isWeb,
-  MAX_ADDRESSES,
-  mayBeHere,
-  PLAIN_PORT,
-  type Seen,
-  stepOf,
-} from "./verdict.ts";
+import { type Attempt, isIpv6, worked } from "./ledger.ts";
+import { sendPairs } from "./probes.ts";
+import { followRedirect } from "./redirect.ts";
+import type { Seen, Step } from "./result.ts";
+import { PLAIN_PORT, type Through, transact } from "./transaction.ts";
+import { checkVerdict, compareFamilies, isWeb, MAX_ADDRESSES, mayBeHere } from "./verdict.ts";
+import { stepOf, type View, viewsOf } from "./views.ts";
 
 /** The longest time of a check in milliseconds; a step that has not ended by then is skipped. */
 export const LONGEST_MS = 20_000;
@@ -53,11 +49,20 @@ export const LONGEST_MS = 20_000;
 /** When the rounds of mtr end, so that what they have found comes in time. */
 const ROUNDS_MS = 16_000;
 
-/** Echo requests and SYNs to each address. */
-const PROBES = "3";
+/** Transactions with each IPv6 address, and connections to the one of IPv4: ten find one of four broken backends in 188 of 200. */
+const TRANSACTIONS = 10;
 
-/** Connections to each address. If all five over one family take longer than all over the other, chance is below 1 %. */
-const CONNECTIONS = 5;
+/** The connections over IPv4 that go on, for comparison. */
+const COMPARED = 3;
+
+/** Milliseconds between two connections: SYNs go in between, and a port gets ten of both a second. */
+const TRANSACTION_MS = 320;
+
+/** Every so many transactions, one reads the body: three of ten. */
+const BODY_EVERY = 4;
+
+/** How long the choice of a path waits for the first echo reply, in milliseconds. */
+const HEARD_MS = 500;
 
 /** Rounds of mtr. */
 const ROUNDS = "20";
@@ -76,17 +81,20 @@ type Ask = (
 type Take = (
   name: Step["name"],
   ip: string | null,
-  run: () => Promise<Seen | null>,
+  run: () => Promise<Seen | Pick<Step, "status" | "text"> | null>,
 ) => Promise<boolean>;
 
+const OVER = "It had not ended when the check was over.";
+
 /**
- * Takes all steps, and returns them in the order in which they ended, with the look at this machine that began with them.
+ * Makes all attempts and takes all steps, and returns the ledger, the steps that are no views of it, and what is known of
+ * the machine that checks.
  *
  * @param target the name, or the one address
  * @param call its signal aborts when the caller has gone, or the time is over
  * @param caller for whom connections leave
  */
-export async function takeSteps(
+export async function hear(
   target: Target,
   port: number,
   call: Call,
@@ -94,6 +102,9 @@ export async function takeSteps(
   caller: Caller,
 ) {
   const { signal } = call;
+  const name = "name" in target ? target.name : null;
+  const startMs = performance.now();
+  const rows: Attempt[] = [];
   const steps: Step[] = [];
   const enough = new AbortController();
   const timer = setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS);
@@ -104,109 +115,197 @@ export async function takeSteps(
       // Within the slot of the check.
       { ...services, probeSlots: new FairSlots(1) },
     )) as object;
-  const take: Take = async (name, ip, run) => {
-    const startMs = performance.now();
+  const begin = (name: Step["name"], ip: string | null) =>
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
-    const seen = await run().catch((error: unknown): Seen | null => {
-      const over = "It had not ended when the check was over.";
-      return { status: "skipped", text: signal.aborted ? over : apiErrorOf(error).message };
+  const take: Take = async (name, ip, run) => {
+    const beganMs = performance.now();
+    begin(name, ip);
+    const seen = await run().catch((error: unknown): Seen => {
+      return { status: "skipped", text: signal.aborted ? OVER : apiErrorOf(error).message };
     });
     if (seen === null) return true;
-    const step = stepOf(name, ip, seen, performance.now() - startMs);
+    const step = stepOf(name, ip, seen, performance.now() - beganMs);
     steps.push(step);
     call.onEvent?.("step", step);
-    // Behind a handshake that is not known, a response says nothing.
-    return step.status !== "fail" && (step.status !== "skipped" || !isWeb(port));
+    return step.status !== "fail";
   };
-  const { ipv6, ipv4, ended } =
-    "name" in target
-      ? lookUp(target.text, take, ask)
-      : { ipv6: [formatIpv6(target.address)], ipv4: [], ended: true };
+  /** Shows a view of the ledger once its attempts have ended. */
+  const show = async (name: View, ip: string, ended: Promise<unknown>, why = () => OVER) => {
+    begin(name, ip);
+    await ended;
+    const step =
+      viewsOf(rows.filter((row) => row.ip === ip)).find((view) => view.name === name) ??
+      stepOf(name, ip, { status: "skipped", text: why() }, 0);
+    if (step.status === "skipped") steps.push(step);
+    call.onEvent?.("step", step);
+  };
+  const addresses = new Set<string>();
   const mayUse = async (ip: string) => judgePolicy(ip, services, await isOwnAddress(ip));
   const isAllowed = async (ip: string) =>
     stepOf("policy", ip, await mayUse(ip), 0).status !== "fail";
-  const firstAllowed = async (ips: readonly string[]) => {
-    for (const ip of ips) if (await isAllowed(ip)) return ip;
-    return undefined;
+
+  /**
+   * Makes transactions with an address, and shows their steps. Returns whether the first of them worked, and when all
+   * have ended.
+   */
+  const use = (ip: string, probed?: Promise<unknown>) => {
+    const isOfIpv6 = isIpv6(ip);
+    const service = { ip, port, name, isTls: port !== PLAIN_PORT };
+    const through = { gate: services.gate, caller, signal };
+    let why = OVER;
+    const followed = new Map<string, ReturnType<typeof followRedirect>>();
+    const follow = (to: string) =>
+      followed.getOrInsertComputed(to, () => followRedirect(service, to, through, services));
+    const depthOf = (turn: number): Through["depth"] => {
+      if (!isWeb(port)) return turn === 1 ? "handshake" : "connect";
+      if (!isOfIpv6) return turn <= COMPARED ? "request" : "connect";
+      return turn % BODY_EVERY === 1 ? "body" : "request";
+    };
+    const turns = Array.from({ length: TRANSACTIONS }, (_, at) => {
+      const turn = at + 1;
+      const [opened, secured] = [
+        Promise.withResolvers<boolean>(),
+        Promise.withResolvers<boolean>(),
+      ];
+      const make = async () => {
+        await pause(systemClock, at * TRANSACTION_MS, signal);
+        let works = true;
+        const beganMs = performance.now() - startMs;
+        await transact(
+          service,
+          {
+            ...{ ...through, depth: depthOf(turn) },
+            ...(isOfIpv6 && { follow }),
+          },
+          (part) => {
+            // Another protocol may be at home on other ports.
+            if (part.kind === "handshake" && !isWeb(port) && isNoTls(part)) {
+              why = part.text ?? why;
+              return;
+            }
+            rows.push({ ip, turn, atMs: beganMs, ...part });
+            works = worked(part) && !(part.finding && FAILURES.includes(part.finding));
+            if (part.kind === "connect") opened.resolve(works);
+            if (part.kind === "handshake") secured.resolve(works);
+          },
+        );
+        return works;
+      };
+      const ended = make().catch((error: unknown) => {
+        if (!signal.aborted) why = apiErrorOf(error).message;
+        return false;
+      });
+      void ended.finally(() => {
+        opened.resolve(false);
+        secured.resolve(false);
+      });
+      return { opened: opened.promise, secured: secured.promise, ended };
+    });
+    const some = (parts: readonly Promise<boolean>[]) =>
+      Promise.any(parts.map(async (part) => (await part) || Promise.reject())).catch(() => false);
+    const [opened, secured, ended] = (["opened", "secured", "ended"] as const).map((part) =>
+      turns.map((turn) => turn[part]),
+    ) as [Promise<boolean>[], Promise<boolean>[], Promise<boolean>[]];
+    const shown = async () => {
+      const steps = [show("tcp", ip, Promise.all([...opened, probed]))];
+      if (service.isTls && (await some(opened)))
+        steps.push(show("tls", ip, Promise.all(secured), () => why));
+      if (isWeb(port) && (await some(service.isTls ? secured : opened)))
+        steps.push(show("http", ip, Promise.all(ended), () => why));
+      await Promise.all([...steps, ...ended]);
+    };
+    return { first: turns[0]?.ended, shown: shown() };
   };
 
-  /** Opens connections, probes the port, and talks as a browser does; false if that failed. */
-  const use = async (ip: string, probePort?: () => Promise<Seen | null>): Promise<boolean> => {
-    const service: Service = { ip, port, name: "name" in target ? target.name : null };
-    const through = { gate: services.gate, caller, signal };
-    const within = (judge: typeof judgeTls | typeof judgeHttp) => () =>
-      withReach(service, through, (reach) => judge(service, reach, services));
-    const open = async () => {
-      const [probed, opened] = await Promise.all([
-        probePort?.(),
-        withReach(service, through, (reach) => openTcp(service, CONNECTIONS, reach)),
+  const prober = "unavailable" in services.icmp ? null : services.icmp;
+  /** Tries an IPv6 address; whether it may be used, and its first transaction works, and when all has ended. */
+  const useIpv6 = (ip: string) => {
+    const first = Promise.withResolvers<{ ip: string; isAllowed: boolean; works: boolean }>();
+    const run = async () => {
+      const isAllowed = await take("policy", ip, () => mayUse(ip));
+      if (!isAllowed) return;
+      const heard = Promise.withResolvers<void>();
+      const about = {
+        target: tryParseIpv6(ip) as Ipv6Address,
+        port,
+        timeoutMs: services.config.probeTimeoutMs,
+      };
+      const probed = prober
+        ? sendPairs(prober, { ...about, caller, signal }, (probe) => {
+            rows.push({ ip, atMs: performance.now() - startMs - probe.ms, ...probe });
+            if (probe.kind === "echo") heard.resolve();
+          })
+        : undefined;
+      const used = use(ip, probed);
+      void used.first?.then(async (works) => {
+        await Promise.race([heard.promise, pause(systemClock, HEARD_MS, signal)]);
+        first.resolve({ ip, isAllowed, works });
+      });
+      await Promise.all([
+        used.shown,
+        probed
+          ? show("echo", ip, probed)
+          : take("echo", ip, async () => {
+              proberOf(services, true);
+              return null;
+            }),
       ]);
-      if (opened.finding) return probed?.finding ? probed : opened;
-      if (!probed?.finding) return { ...opened, ...(probed && { text: probed.text }) };
-      // A connection proves more than probes, which some firewalls drop.
-      const text = `${opened.text} Bare SYNs, as probes are, were not answered so.`;
-      return { ...opened, status: "warn", text } as const;
     };
-    if (!(await take("tcp", ip, open))) return false;
-    if (port !== PLAIN_PORT && !(await take("tls", ip, within(judgeTls)))) return false;
-    return !isWeb(port) || (await take("http", ip, within(judgeHttp)));
-  };
-  const useIpv6 = async (ip: string): Promise<boolean> => {
-    if (!(await take("policy", ip, () => mayUse(ip)))) return false;
-    const to = { target: ip, count: PROBES };
-    const echoed = ask(ping, to) as Promise<PingResult>;
-    const isAlive = echoed.then(({ stats }) => stats.received > 0).catch(() => false);
-    const probePort = async (): Promise<Seen | null> => {
-      const overTcp = { ...to, protocol: "tcp", port: `${port}` };
-      const probed = await ask(ping, overTcp).catch(apiErrorOf);
-      if (!(probed instanceof ApiError)) return judgePort(probed as PingResult, await isAlive);
-      if (probed.code === "ICMP_UNAVAILABLE") return null;
-      if (probed.code !== "NETWORK_UNREACHABLE") throw probed;
-      return { finding: "not-sent", text: probed.message };
-    };
-    const [, works] = await Promise.all([
-      take("echo", ip, async () => judgeEcho(await echoed)),
-      use(ip, probePort),
-    ]);
-    return works;
-  };
-  const useIpv4 = async () => {
-    const ip = await firstAllowed(await ipv4);
-    if (ip !== undefined) await use(ip);
+    const ended = run().finally(() => first.resolve({ ip, isAllowed: false, works: false }));
+    return { first: first.promise, ended };
   };
   const checkPath = async (ip: string) => {
-    const found = (name: Step["name"]) =>
-      steps.find((step) => step.name === name && step.ip === ip);
-    const isOpen = found("tcp")?.status === "ok";
-    const isSilent = found("echo")?.finding === "no-echo";
+    const at = rows.filter((row) => row.ip === ip && worked(row));
+    const isOpen = at.some(({ kind }) => kind === "connect");
+    const isSilent = !at.some(({ kind }) => kind === "echo");
     const overTcp = { target: ip, protocol: "tcp", port: `${port}` };
-    // Loss of what clients send; and the way of what is answered, or of what alone is not.
-    const mtrTexts = { ...(isOpen ? overTcp : { target: ip }), rounds: ROUNDS };
+    // SYNs, of which a port gets few, only where echo requests say nothing; and the way of what alone is not answered.
+    const mtrTexts = { ...(isOpen && isSilent ? overTcp : { target: ip }), rounds: ROUNDS };
     const traceTexts = isOpen === isSilent ? overTcp : { target: ip };
+    const hear = ({
+      hops,
+      details: { source },
+    }: Pick<TraceResult | MtrResult, "hops" | "details">) => {
+      isPathHeard ||= hops.some((hop) => hop.ip !== null && hop.ip !== source);
+    };
     await Promise.all([
       take("mtu", ip, async () => judgeMtu((await ask(mtu, { target: ip })) as MtuResult)),
-      take("mtr", ip, async () => judgeMtr((await ask(mtr, mtrTexts)) as MtrResult, isOpen)),
+      take("mtr", ip, async () => {
+        const measured = (await ask(mtr, mtrTexts)) as MtrResult;
+        hear(measured);
+        return judgeMtr(measured, isOpen && isSilent);
+      }),
       take("trace", ip, async () => {
         const traced = (await ask(traceroute, traceTexts)) as TraceResult;
-        const { source } = traced.details;
-        isPathHeard ||= traced.hops.some((hop) => hop.ip !== null && hop.ip !== source);
+        hear(traced);
         return judgeTrace(traced);
       }),
     ]);
   };
-  const checkIpv6 = async () => {
-    const ips = (await ipv6).slice(0, MAX_ADDRESSES);
-    const { promise: chosen, resolve: choose } = Promise.withResolvers<string | undefined>();
-    const all = ips.map(async (ip) => {
+  const uses: ReturnType<typeof useIpv6>[] = [];
+  const find = (ip: string) => {
+    if (addresses.has(ip)) return;
+    addresses.add(ip);
+    if (uses.length < MAX_ADDRESSES) uses.push(useIpv6(ip));
+  };
+  const checkIpv6 = async (known?: Promise<unknown>, ended?: Promise<unknown>) => {
+    await known;
+    const path = async () => {
+      // Other resolvers may have added some meanwhile.
+      let firsts: Awaited<(typeof uses)[number]["first"]>[] = [];
+      while (firsts.length < uses.length)
+        firsts = await Promise.all(uses.map(({ first }) => first));
+      const allowed = firsts.filter(({ isAllowed }) => isAllowed);
       // The path to an address that does not work explains more.
-      if (!(await useIpv6(ip)) && (await isAllowed(ip))) choose(ip);
-    });
-    const path = chosen.then(async (ip) => {
-      if (ip !== undefined) await checkPath(ip);
-    });
-    await Promise.all(all);
-    choose(await firstAllowed(ips));
-    await path;
+      const chosen = allowed.find(({ works }) => !works) ?? allowed[0];
+      if (chosen) await checkPath(chosen.ip);
+    };
+    await Promise.all([path(), ended]);
+    await Promise.all(uses.map((each) => each.ended));
+  };
+  const useIpv4 = async (ips: readonly string[]) => {
+    for (const ip of ips) if (await isAllowed(ip)) return use(ip).shown;
+    return undefined;
   };
 
   let isPathHeard = false;
@@ -217,42 +316,67 @@ export async function takeSteps(
     return judgeHere(seen);
   };
   const isOver = once(looking.signal, "abort").then(() => null);
-  const looked = services.look && take("here", null, () => Promise.race([look(), isOver]));
   try {
-    await Promise.all([ended, checkIpv6(), useIpv4()]);
-    const compared = compareFamilies(steps);
+    const names = name === null ? null : lookUp(target.text, take, ask, find);
+    const looked = services.look && take("here", null, () => Promise.race([look(), isOver]));
+    if ("address" in target) find(formatIpv6(target.address));
+    const checked = Promise.all([checkIpv6(names?.known, names?.ended), names?.ipv4.then(useIpv4)]);
+    const zone = { hostname: target.text, type: "AAAA", resolver: "zone" };
+    const judged =
+      names &&
+      take("zone", null, async () => {
+        const [answer] = await Promise.all([ask(dns, zone) as Promise<DnsResult>, checked]);
+        return judgeZone(
+          answer,
+          rows.some((row) => isIpv6(row.ip) && worked(row)),
+        );
+      });
+    await Promise.all([checked, judged]);
+    const compared = compareFamilies(rows);
     if (compared) await take("compare", null, async () => compared);
+    const hearing = { steps, rows, addresses: addresses.size };
     // A look takes some seconds, and a clear answer does not wait for it.
-    if (!mayBeHere(checkVerdict(target.text, port, steps))) looking.abort();
+    if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
     await looked;
-    return { steps, near: { here: seen as HereResult | null, isPathHeard } };
+    isPathHeard ||= rows.some(
+      (row) => row.at !== undefined || (row.ip.includes(":") && worked(row)),
+    );
+    return { ...hearing, near: { here: seen as HereResult | null, isPathHeard } };
   } finally {
     clearTimeout(timer);
     looking.abort();
   }
 }
 
+/** Findings of a handshake with what does not speak TLS. */
+const isNoTls = ({ finding }: Pick<Attempt, "finding">) =>
+  finding === "not-tls" || finding === "tls-failed" || finding === "tls-silent";
+
 /**
- * Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6. Each list comes as soon as
- * one resolver has it.
+ * Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6.
+ *
+ * @param find gets each IPv6 address as soon as a resolver has it
  */
-function lookUp(hostname: string, take: Take, ask: Ask) {
+function lookUp(hostname: string, take: Take, ask: Ask, find: (ip: string) => void) {
   const answer = (texts: Texts, onEvent?: Call["onEvent"]) =>
     ask(dns, { hostname, ...texts }, onEvent).catch(apiErrorOf) as Promise<DnsResult | ApiError>;
-  const find = (type: "AAAA" | "A") => {
+  const first = (type: "AAAA" | "A", tellAll: (ips: readonly string[]) => void) => {
     const { promise: ips, resolve } = Promise.withResolvers<readonly string[]>();
     const tell = (reply: Pick<DnsResult, "records">) => {
       const found = addressesIn(reply, type);
-      if (found.length > 0) resolve(found);
+      if (found.length === 0) return;
+      tellAll(found);
+      resolve(found);
     };
     const answered = answer({ type, resolver: "all" }, (_, reply) => tell(reply as DnsResult));
     return { ips, answered: answered.finally(() => resolve([])) };
   };
-  const [six, four] = [find("AAAA"), find("A")];
+  const six = first("AAAA", (ips) => ips.forEach(find));
+  const four = first("A", () => {});
   const proof = answer({ type: "AAAA", dnssec: "yes" });
   const ended = take("names", null, async () =>
     // Together, because each of them fails if the client goes away.
     judgeNames(...(await Promise.all([six.answered, four.answered, proof]))),
   );
-  return { ipv6: six.ips, ipv4: four.ips, ended };
+  return { known: six.ips, ipv4: four.ips, ended };
 }

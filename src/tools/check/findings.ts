@@ -5,6 +5,7 @@ import findings from "./findings.json" with { type: "json" };
 export const STEPS = [
   "here",
   "names",
+  "zone",
   "policy",
   "echo",
   "tcp",
@@ -15,6 +16,11 @@ export const STEPS = [
   "mtr",
   "trace",
 ] as const;
+
+/** The kinds of attempts: the parts of a transaction, and the probes beside them. */
+export const KINDS = ["connect", "handshake", "request", "syn", "echo"] as const;
+
+export type Kind = (typeof KINDS)[number];
 
 type StepName = (typeof STEPS)[number];
 
@@ -27,7 +33,7 @@ type Placed = { readonly name: StepName; readonly ip?: string | undefined };
 export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
   const ips = [...new Set(steps.flatMap(({ ip }) => ip ?? []))];
   const placeOf = ({ name, ip = "" }: Step) => [
-    WITH_ADDRESS.includes(name) ? 1 : ["here", "names"].includes(name) ? 0 : 2,
+    WITH_ADDRESS.includes(name) ? 1 : ["here", "names", "zone"].includes(name) ? 0 : 2,
     ...(WITH_ADDRESS.includes(name) ? [ip.includes(":") ? 0 : 1, ips.indexOf(ip)] : []),
     STEPS.indexOf(name),
   ];
@@ -44,8 +50,12 @@ interface FindingRow {
   readonly status: "fail" | "warn";
   /** Go on after the name or the address. */
   readonly words: string;
-  /** The usual way to mend it, for those who run the name; absent where the evidence says it, or there are many. */
+  /** The usual way to mend it, for the one at fault; absent where the evidence says it, or there are many. */
   readonly advice?: string;
+  /** Whose fault it is, if not that of the site. */
+  readonly fault?: Exclude<(typeof FAULTS)[number], "site">;
+  /** The answer, if not that a failure is no and a warning is yes. */
+  readonly answer?: (typeof ANSWERS)[number];
 }
 
 /** All that a step can find, the worst first. */
@@ -56,8 +66,11 @@ export const CODES = Object.keys(FINDINGS) as Finding[];
 /** The findings that are failures. */
 export const FAILURES = CODES.filter((code) => FINDINGS[code].status === "fail");
 
-/** What can be at fault beside the name: the machine that checks with its network, its resolvers, or the path. */
-export const FAULTS = ["here", "dns", "path"] as const;
+/** Whose fault it can be: that of those who run the name, of resolvers and name servers, of the path, or of the machine that checks. */
+export const FAULTS = ["site", "dns", "path", "here", "unknown"] as const;
+
+/** Whether a name works over IPv6. */
+export const ANSWERS = ["yes", "no", "partly", "sometimes", "not-from-here", "not-known"] as const;
 
 /** The codes of the verdict: the worst finding, or that there is none. */
-export const VERDICTS = ["works", "partly", "unknown", ...CODES] as const;
+export const VERDICTS = ["works", ...CODES] as const;

@@ -15,6 +15,8 @@ export interface Head {
   readonly status: number;
   /** The first value of each header by its name in lower case; each byte is a character. */
   readonly headers: ReadonlyMap<string, string>;
+  /** The beginning of the body, which came with the end of the head. */
+  readonly rest: string;
 }
 
 /** Responses before the last, such as 103 (Early Hints); 101 is a last one. RFC 9110 section 15.2. */
@@ -41,7 +43,7 @@ export function headReader(): (piece: Buffer) => Head | string | null {
     if (!BEGINNING.startsWith(beginning.slice(0, BEGINNING.length))) return beginning;
     const lines = text.split("\n");
     const rest = lines.pop() ?? "";
-    for (const end of lines) {
+    for (const [at, end] of lines.entries()) {
       const whole = (line + end).replace(/\r$/, "");
       line = "";
       if (head === null) {
@@ -49,7 +51,10 @@ export function headReader(): (piece: Buffer) => Head | string | null {
         if (Number.isNaN(status)) return beginning;
         head = { status, headers: new Map() };
       } else if (whole === "") {
-        if (!isInterim(head.status)) return head;
+        if (!isInterim(head.status)) {
+          const taken = lines.slice(0, at + 1).reduce((bytes, { length }) => bytes + length + 1, 0);
+          return { ...head, rest: piece.toString("latin1", taken) };
+        }
         head = null;
       } else if (whole.length <= MAX_LINE) addHeader(head.headers, whole);
     }

@@ -12,10 +12,9 @@ import type { DnsResult } from "../dns/result.ts";
 import type { HereResult } from "../here/result.ts";
 import type { MtrResult } from "../mtr/result.ts";
 import type { MtuResult } from "../mtu/result.ts";
-import type { PingResult } from "../ping/result.ts";
 import type { Services } from "../services.ts";
 import type { TraceResult } from "../trace/result.ts";
-import type { Seen } from "./verdict.ts";
+import type { Seen, Step } from "./result.ts";
 
 type Answer = DnsResult | ApiError;
 
@@ -70,6 +69,27 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
     : { text: summary };
 }
 
+/**
+ * Judges what the servers of the zone of a name say.
+ *
+ * @param isIpv6Heard whether anything has answered over IPv6: without, their silence says nothing of them
+ */
+export function judgeZone({ details }: DnsResult, isIpv6Heard: boolean): Seen {
+  const { servers = [], findings = [], verdict } = details;
+  const { text } = verdict;
+  const lacking = findings.flatMap(({ code, servers = [] }) => (code === "no-ipv6" ? servers : []));
+  const isWithout = ({ name }: (typeof servers)[number]) => {
+    const six = servers.filter(({ name: of, ip }) => of === name && ip?.includes(":"));
+    const isDead = isIpv6Heard && six.every(({ outcome }) => ["silent", "lame"].includes(outcome));
+    return lacking.includes(name) || (six.length > 0 && isDead);
+  };
+  if (servers.length > 0 && servers.every(isWithout)) return { finding: "zone-without-ipv6", text };
+  const differs = ["serials-differ", "answers-differ", "unsigned-server"];
+  return findings.some(({ code }) => differs.includes(code))
+    ? { finding: "zone-servers-differ", text }
+    : { text };
+}
+
 const detailsOf = (answer: Answer): object =>
   answer instanceof ApiError ? answer.body.error.details : answer.details;
 
@@ -85,6 +105,13 @@ const TRANSITION = ["SixToFour", "Teredo", "Nat64"];
 function specialOf(address: IpAddress): string | null {
   const { type, block, rfc } = address.version === 6 ? typeEntry(address) : { type: "" };
   return TRANSITION.includes(type) ? `${type} (${block}, RFC ${rfc})` : notGlobal(address);
+}
+
+/** True for an address that is not one of the Internet, such as a ULA; those of tunnels and translators are. */
+export function isOffInternet(ip: string): boolean {
+  const address = tryParseIp(ip);
+  if (address === null || notGlobal(address) === null) return false;
+  return address.version === 4 || !TRANSITION.includes(typeEntry(address).type);
 }
 
 /**
@@ -120,47 +147,21 @@ export function judgePolicy(
 }
 
 /** Judges a look at the machine that checks; a failure there is no finding about the name. */
-export function judgeHere({ steps, details: { verdict } }: HereResult): Seen {
+export function judgeHere({
+  steps,
+  details: { verdict },
+}: HereResult): Pick<Step, "status" | "text"> {
   const isFailed = steps.some(({ status }) => status === "fail");
   return {
     text: verdict.text,
-    ...(verdict.code !== "works" && { status: isFailed ? "fail" : "warn" }),
+    status: verdict.code === "works" ? "ok" : isFailed ? "fail" : "warn",
   };
-}
-
-/** Judges a ping by echo requests. */
-export function judgeEcho({ stats, details: { verdict } }: PingResult): Seen {
-  return { text: verdict.text, ...(stats.received === 0 && { finding: "no-echo" as const }) };
-}
-
-/**
- * Judges a ping of a TCP port; null if no SYN has left in time, which says nothing of it.
- *
- * @param isAlive true if the target has answered echo requests before; it may answer only a few
- */
-export function judgePort({ details }: PingResult, isAlive: boolean): Seen | null {
-  const { port, lost, verdict } = details;
-  const text =
-    port?.echo === false && isAlive ? `${verdict.text} Those before were.` : verdict.text;
-  if (port?.state === "open") return { text };
-  if (port?.state === "closed") return { finding: "port-closed", text };
-  if (verdict.code === "not-sent") return lost.length > 0 ? { finding: "not-sent", text } : null;
-  const errors = lost.filter((sample) => "from" in sample);
-  // As of a neighbour that does not answer: an error of this machine itself blames nobody else.
-  if (errors.length > 0 && errors.every(({ from }) => from === details.source)) {
-    return { finding: "not-sent", text };
-  }
-  if (errors.length > 0) {
-    // A firewall that lets echo requests through refuses the port alone.
-    return { finding: isAlive || port?.echo ? "port-closed" : "unreachable", text };
-  }
-  return { finding: isAlive || port?.echo ? "port-silent" : "no-answer", text };
 }
 
 /** Judges a measurement of the path MTU. */
 export function judgeMtu({ details: { verdict, cause } }: MtuResult): Seen {
   const { code, text } = verdict;
-  if (code === "inconclusive") return { status: "warn", text };
+  if (code === "inconclusive") return { status: "skipped", text };
   if (code !== "black-hole" && code !== "below-1280") return { text };
   // Some targets answer no large echo requests, and nothing vanishes.
   return { text, finding: cause === "back" ? "large-doubtful" : "large-packets" };
@@ -177,21 +178,23 @@ const DOUBTFUL_PERCENT = 10;
 export function judgeMtr({ hops, details }: MtrResult, isOverTcp: boolean): Seen {
   const { verdict, toTarget, reached } = details;
   const { code, text, to } = verdict;
-  if (!reached) return { status: "warn", text };
+  if (!reached) return { status: "skipped", text };
   const isOnTheWay = to !== undefined && to < hops.length;
   const isCounted = isOverTcp || isOnTheWay;
   // A probe that an error answers is refused, not lost.
   const lostPercent = (toTarget.loss ?? 0) - (100 * toTarget.errors) / toTarget.sent;
   if (!isCounted || lostPercent < DOUBTFUL_PERCENT) return { text };
-  return { finding: code === "loss" && isOnTheWay ? "path-loss" : "path-doubtful", text };
+  const at = isOnTheWay ? hops[to - 1]?.ip : null;
+  const finding = code === "loss" && isOnTheWay ? "path-loss" : "path-doubtful";
+  return { finding, text, ...(at && { at }) };
 }
 
-/** Silence from the first router on does not tell a site from the network of this machine. */
-const OWN_WAY = " Nothing on the way answers, so the network of this machine may be at fault.";
-
 /** The words of a trace on the way; that its end is silent is judged by the port. */
-export function judgeTrace({ hops, details: { verdict, reached } }: TraceResult): Seen {
-  if (reached) return { text: verdict.text };
-  const own = hops.some(({ ip }) => ip !== null) ? "" : OWN_WAY;
-  return { status: "warn", text: verdict.text + own };
+export function judgeTrace({ hops, details: { verdict, reached, loop } }: TraceResult): Seen {
+  const { text } = verdict;
+  if (reached) return { text };
+  const [router] = loop?.addresses.filter((ip) => ip !== null) ?? [];
+  if (loop) return { finding: "path-loop", text, ...(router && { at: router }) };
+  const last = hops.findLast(({ ip }) => ip !== null)?.ip;
+  return { status: "skipped", text, ...(last && { at: last }) };
 }

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import {
   amount,
+  formed,
   ipText,
   list,
   measured,
   named,
   oneOf,
+  record,
   shape,
   text,
   type ValueOf,
@@ -13,7 +15,7 @@ import {
 } from "../../api/schemas.ts";
 import { verdictField, waitedMs } from "../fields.ts";
 import { STATUSES } from "../steps.ts";
-import { CODES, FAULTS, STEPS, VERDICTS } from "./findings.ts";
+import { ANSWERS, CODES, FAULTS, type Finding, KINDS, STEPS, VERDICTS } from "./findings.ts";
 
 /** The schema of the result. */
 export function checkResult() {
@@ -24,15 +26,42 @@ export function checkResult() {
     details: z.strictObject({
       ...measured(),
       verdict: verdictField(VERDICTS).extend({
-        fault: oneOf(
-          FAULTS,
-          "What is at fault, if that is known: this machine or its network, the resolvers, or the path behind the gateway.",
-        ).exactOptional(),
+        answer: oneOf(ANSWERS, "Whether it works over IPv6."),
+        headline: text("The conclusion in one sentence, which can be passed on."),
+        evidence: text(
+          "What it rests on, in one or two sentences; null if the headline says it.",
+        ).nullable(),
+        advice: text("What the one at fault can do; null if there is nothing.").nullable(),
+        fault: z
+          .literal([...FAULTS, null])
+          .describe("Whose fault it is; null if nothing is wrong."),
+        at: ipText("The address of the router or resolver at fault.").exactOptional(),
       }),
+      attempts: list(attempts(), "What was tried, by address and kind."),
       waitedMs: waitedMs(),
     }),
   });
 }
+
+const attempts = shape("CheckAttempts", "The attempts of one kind at one address.", () => {
+  const count = (description: string) => whole(description, 0);
+  const times = {
+    min: amount("The least."),
+    median: amount("The median."),
+    max: amount("The greatest."),
+  };
+  return {
+    ip: ipText("The address."),
+    kind: oneOf(KINDS, "What was tried."),
+    made: count("How often it was tried."),
+    worked: count("How often it worked."),
+    failed: z
+      .object({})
+      .catchall(count("How often."))
+      .describe("Why the others did not, by reason."),
+    rtt: record("Milliseconds of those that worked; null without any.", times).nullable(),
+  };
+});
 
 /** The result of a check. */
 export type CheckResult = ValueOf<ReturnType<typeof checkResult>>;
@@ -43,6 +72,16 @@ export const checkBegin = shape("CheckBegin", "A step of a check that begins.", 
   ip: ipText("The address that it is tried with.").exactOptional(),
 }));
 
+const facts = () => ({
+  at: ipText("The address of the router that says so, or where the path ends.").exactOptional(),
+  httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
+  certificate: record("The server's certificate.", {
+    sha256: formed(/^[0-9a-f]{64}$/, "Its SHA-256 fingerprint."),
+    notAfter: z.iso.datetime().describe("When it expires, in UTC."),
+    issuer: text("The common name of its issuer; empty if it has none."),
+  }).exactOptional(),
+});
+
 /** The schema of a step. */
 export const checkStep = shape("CheckStep", "A step of a check.", () => ({
   name: oneOf(STEPS, "What was tried."),
@@ -51,9 +90,9 @@ export const checkStep = shape("CheckStep", "A step of a check.", () => ({
   finding: oneOf(CODES, "What is not as it should be.").exactOptional(),
   text: text("What was found, in a few sentences."),
   ms: whole("Milliseconds that it took.", 0),
-  rtt: amount("Milliseconds to open a connection, the least of five.").exactOptional(),
+  rtt: amount("Milliseconds to open a connection, the least of all.").exactOptional(),
   rttMost: amount("The same, the most of them.").exactOptional(),
-  httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
+  ...facts(),
 }));
 
 /** A step that begins. */
@@ -61,3 +100,13 @@ export type StepBegin = ValueOf<ReturnType<typeof checkBegin>>;
 
 /** A step of a check. */
 export type Step = ValueOf<ReturnType<typeof checkStep>>;
+
+/** What an attempt or a step can show beside its outcome. */
+export type Facts = Pick<Step, "at" | "httpStatus" | "certificate">;
+
+/** What a step has seen, before it is one: a warning or a failure has a finding. */
+export type Seen = Omit<Step, "name" | "ip" | "status" | "ms" | "finding"> &
+  (
+    | { readonly finding: Finding; readonly status?: never }
+    | { readonly finding?: never; readonly status?: "skipped" }
+  );

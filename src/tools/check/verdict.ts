@@ -1,33 +1,34 @@
 import { CODE_TABLE } from "../here/codes.ts";
 import type { HereResult } from "../here/result.ts";
 import { CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
-import type { CheckResult, Step } from "./result.ts";
-
-/** The finding of a step, before it is one. */
-export type Seen = Omit<Step, "name" | "ip" | "status" | "ms"> & {
-  readonly status?: "warn" | "fail" | "skipped";
-};
-
-/** A step from what was found in it. */
-export function stepOf(name: Step["name"], ip: string | null, seen: Seen, ms: number): Step {
-  const status = seen.status ?? (seen.finding ? FINDINGS[seen.finding].status : "ok");
-  return { name, ...(ip !== null && { ip }), ...seen, status, ms: Math.round(ms) };
-}
-
-/** Ports where a server is expected to speak HTTP, without TLS and with it. */
-export const [PLAIN_PORT, TLS_PORT] = [80, 443];
+import { isOffInternet } from "./judge.ts";
+import {
+  type Attempt,
+  byText,
+  isIpv6,
+  LOST,
+  shareText,
+  transactionsOf,
+  typical,
+  worked,
+} from "./ledger.ts";
+import type { CheckResult, Seen, Step } from "./result.ts";
+import { PLAIN_PORT, TLS_PORT } from "./transaction.ts";
+import { reasonText, viewsOf } from "./views.ts";
 
 export const isWeb = (port: number) => port === PLAIN_PORT || port === TLS_PORT;
 
-const isIpv6 = ({ ip = "" }: Step) => ip.includes(":");
+const isOfIpv6 = ({ ip = "" }: Pick<Step, "ip">) => ip.includes(":");
 
-const isIpv4 = ({ ip = ":" }: Step) => !ip.includes(":");
+const isOfIpv4 = ({ ip = ":" }: Pick<Step, "ip">) => !ip.includes(":");
 
 const rankOf = ({ finding }: Step) => (finding ? CODES.indexOf(finding) : CODES.length);
 
 /** The worst of some steps; undefined if all are well. */
 const worstOf = (steps: readonly Step[]): Step | undefined =>
-  steps.filter(({ finding }) => finding).toSorted((a, b) => rankOf(a) - rankOf(b))[0];
+  steps
+    .filter(({ finding }) => finding)
+    .toSorted((a, b) => rankOf(a) - rankOf(b) || byText(a.ip ?? "", b.ip ?? ""))[0];
 
 const isFailed = ({ status }: Step) => status === "fail";
 
@@ -37,52 +38,93 @@ const SLOWER_MS = 50;
 /** Times that differ by less are the same: both are taken in a process that does more than this. */
 const SAME_MS = 5;
 
-/** The step whose connections were the fastest. */
-const fastest = (steps: readonly Step[]): Step | undefined =>
-  steps.filter(({ rtt }) => rtt !== undefined).toSorted((a, b) => (a.rtt ?? 0) - (b.rtt ?? 0))[0];
+/** Standard errors within which 99 % of a normal distribution are. */
+const Z = 2.58;
 
 /**
- * By how many milliseconds connections over IPv6 take longer than those over IPv4; 0 if some take longer and some do
- * not, and null if one is not known.
+ * By how many milliseconds connections over IPv6 take longer than over IPv4: the shift of Hodges and Lehmann, and its 99 %
+ * interval by the rank sum of Mann and Whitney. Null if there are too few.
  */
-function slownessOf(steps: readonly Step[]): number | null {
-  const [six, four] = [fastest(steps.filter(isIpv6)), fastest(steps.filter(isIpv4))];
-  if (six?.rtt === undefined || four?.rtt === undefined) return null;
-  const isClear = six.rtt > (four.rttMost ?? 0) || four.rtt > (six.rttMost ?? 0);
-  return isClear ? Math.round(six.rtt - four.rtt) : 0;
+export function slownessOf(six: readonly number[], four: readonly number[]) {
+  const shifts = six.flatMap((a) => four.map((b) => a - b)).toSorted((a, b) => a - b);
+  const pairs = shifts.length;
+  const spread = Math.sqrt((pairs * (six.length + four.length + 1)) / 12);
+  const outside = Math.floor(pairs / 2 - Z * spread);
+  const [least, most] = [shifts[outside], shifts[pairs - 1 - outside]];
+  if (outside < 0 || least === undefined || most === undefined) return null;
+  return { least, most, shift: ((shifts[(pairs - 1) >> 1] ?? 0) + (shifts[pairs >> 1] ?? 0)) / 2 };
 }
 
-/** The step with the worst HTTP status. */
-const worstAnswer = (steps: readonly Step[]): Step | undefined =>
-  steps.toSorted((a, b) => (b.httpStatus ?? 0) - (a.httpStatus ?? 0))[0];
+/** How long connections over IPv6 take against those over IPv4; null if that is not clear. */
+function speedOf(rows: readonly Attempt[]): { slower: number; text: string } | null {
+  const opened = rows.filter((row) => row.kind === "connect" && worked(row));
+  const ips = Map.groupBy(
+    opened.filter(({ ip }) => isIpv6(ip)),
+    ({ ip }) => ip,
+  );
+  const four = opened.filter(({ ip }) => !isIpv6(ip)).map(({ ms }) => ms);
+  // Clients take the fastest address.
+  const all = [...ips.values()].flatMap(
+    (some) =>
+      slownessOf(
+        some.map(({ ms }) => ms),
+        four,
+      ) ?? [],
+  );
+  const slowness = all.toSorted((a, b) => a.shift - b.shift)[0];
+  if (slowness === undefined) return null;
+  const { least, most, shift } = slowness;
+  const ms = Math.round(Math.abs(shift));
+  if (-SAME_MS < least && most < SAME_MS) return { slower: 0, text: "IPv4 connects as fast" };
+  if (ms < SAME_MS || (least <= 0 && most >= 0)) return null;
+  return shift > 0
+    ? { slower: ms, text: `IPv4 connects ${ms} ms faster` }
+    : { slower: -ms, text: `IPv4 connects ${ms} ms slower` };
+}
 
-/** Compares the families: their HTTP responses and their times; null if only one has answered. */
-export function compareFamilies(steps: readonly Step[]): Seen | null {
-  const slowness = slownessOf(steps);
-  const [six, four] = [worstAnswer(steps.filter(isIpv6)), worstAnswer(steps.filter(isIpv4))];
+/** The request with the worst HTTP status. */
+const worstAnswer = (rows: readonly Attempt[]) =>
+  rows.toSorted((a, b) => (b.httpStatus ?? 0) - (a.httpStatus ?? 0) || byText(a.ip, b.ip))[0];
+
+/** Compares the families: their HTTP responses, certificates and times; null if only one has answered. */
+export function compareFamilies(rows: readonly Attempt[]): Seen | null {
+  const requests = rows.filter(({ kind }) => kind === "request");
+  const [six, four] = [
+    requests.filter(({ ip }) => isIpv6(ip)),
+    requests.filter(({ ip }) => !isIpv6(ip)),
+  ].map(worstAnswer);
   const [status6 = 0, status4 = Infinity] = [six?.httpStatus, four?.httpStatus];
   // A redirect or a cache may differ; an error where the other family has none is seen by users.
   if (status6 >= 400 && status4 < 400) {
     const text = `${six?.ip} answers with status ${status6}, and ${four?.ip} with ${status4}.`;
     return { finding: "http-differs", text };
   }
-  if (slowness === null) return null;
-  const text = `${speedText(slowness)}.`;
-  return slowness < SLOWER_MS ? { text } : { finding: "slower", text };
-}
-
-function speedText(slowness: number): string {
-  if (Math.abs(slowness) < SAME_MS) return "IPv4 connects as fast";
-  return `IPv4 connects ${Math.abs(slowness)} ms ${slowness > 0 ? "faster" : "slower"}`;
+  const speed = speedOf(rows);
+  const shown = (isSix: boolean) =>
+    new Set(rows.flatMap(({ ip, chain }) => (isIpv6(ip) === isSix ? (chain ?? []) : [])));
+  const [chains6, chains4] = [shown(true), shown(false)];
+  const differs = chains6.size > 0 && chains4.size > 0 && chains6.isDisjointFrom(chains4);
+  const opened = (isSix: boolean) =>
+    rows.some((row) => row.kind === "connect" && worked(row) && isIpv6(row.ip) === isSix);
+  if (!opened(true) || !opened(false)) return null;
+  const certificates = differs ? " Their chains of certificates differ." : "";
+  const text = `${speed?.text ?? "Which of the families connects faster is not clear"}.${certificates}`;
+  return (speed?.slower ?? 0) < SLOWER_MS ? { text } : { finding: "slower", text };
 }
 
 /** Addresses of IPv6 that are connected to. */
-export const MAX_ADDRESSES = 4;
+export const MAX_ADDRESSES = 8;
 
-const COUNTS = ["none", "one", "two", "three", "four"];
+const COUNTS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"];
 
-/** The step of an address that proves that it works: a response on the ports of the web, else a connection. */
-const proofOn = (port: number) => (isWeb(port) ? "http" : "tcp");
+/** What a check has heard. */
+export interface Hearing {
+  /** The steps that are no views: of the name, of policies, of the path. */
+  readonly steps: readonly Step[];
+  readonly rows: readonly Attempt[];
+  /** The IPv6 addresses that the name has, of which at most `MAX_ADDRESSES` are tried. */
+  readonly addresses: number;
+}
 
 /** The near side of a check. */
 export interface NearSide {
@@ -95,7 +137,12 @@ export interface NearSide {
 const NAMES: readonly Verdict["code"][] = ["names-unknown"];
 const UNSENT: readonly Verdict["code"][] = [...NAMES, "not-sent"];
 const UNANSWERED: readonly Verdict["code"][] = [...UNSENT, "no-answer", "unknown"];
-const TOO_LARGE: readonly Verdict["code"][] = ["mtu-black-hole", "tls-silent", "http-silent"];
+const TOO_LARGE: readonly Verdict["code"][] = [
+  "mtu-black-hole",
+  "tls-silent",
+  "http-silent",
+  "response-incomplete",
+];
 
 /** The verdicts on a name that a failure here explains, by what it does. */
 const EXPLAINED = {
@@ -119,89 +166,164 @@ export const mayBeHere = ({ code }: Verdict) => EXPLAINED.all.includes(code);
 
 type Verdict = CheckResult["details"]["verdict"];
 
+/** A verdict, before its parts are put together. */
+type Parts = Omit<Verdict, "text">;
+
+const verdictOf = (parts: Parts): Verdict => ({
+  ...parts,
+  text: [parts.headline, parts.evidence, parts.advice].filter(Boolean).join(" "),
+});
+
 /**
- * The conclusion: whether the name works over IPv6, and the worst finding. Its first sentence is for everybody; what
- * follows is the evidence, and what to do. Where the machine that checks explains the failure, nobody else is blamed.
+ * The conclusion, a function of what was heard: whether the name works over IPv6, and the worst finding. Where the machine
+ * that checks explains the failure, nobody else is blamed.
  *
  * @param subject the name or address
  */
 export function checkVerdict(
   subject: string,
   port: number,
-  steps: readonly Step[],
+  hearing: Hearing,
   near: NearSide = { here: null, isPathHeard: false },
 ): Verdict {
-  const verdict = verdictOnName(subject, port, steps);
+  const verdict = verdictOf(verdictOnName(subject, port, hearing, near));
   // An address that not every network reaches needs no other explanation.
-  const isSpecial = steps.some(({ finding }) => finding === "special-address");
+  const isSpecial = hearing.steps.some(({ finding }) => finding === "special-address");
   const fault = isSpecial ? undefined : faultHere(near, verdict);
-  if (fault) {
-    const works = over(isIpv4, port, steps) ? "; over IPv4 it works" : "";
-    const first = `Whether ${subject} works over IPv6 cannot be told from here${works}.`;
-    return { code: verdict.code, text: `${first} ${near.here?.details.verdict.text}`, fault };
-  }
-  return verdict.code === "not-sent" && !isSpecial ? { ...verdict, fault: "here" } : verdict;
+  if (!fault || !near.here) return verdict;
+  const steps = viewsOf(hearing.rows);
+  const works = over(isOfIpv4, port, steps) ? "; over IPv4 it works" : "";
+  return verdictOf({
+    code: verdict.code,
+    ...{ answer: "not-from-here", fault },
+    headline: `Whether ${subject} works over IPv6 cannot be told from here${works}.`,
+    ...{ evidence: near.here.details.verdict.text, advice: null },
+  });
 }
 
-/** True if some connections of a family have worked. */
+/** The step of an address that proves that it works: a response on the ports of the web, else a connection. */
+const proofOn = (port: number) => (isWeb(port) ? "http" : "tcp");
+
+/** True if some attempts over a family have come to their end. */
 const over = (isOfFamily: (step: Step) => boolean, port: number, steps: readonly Step[]) =>
   steps.some(
     (step) =>
-      isOfFamily(step) && step.name === proofOn(port) && ["ok", "warn"].includes(step.status),
+      isOfFamily(step) &&
+      step.name === proofOn(port) &&
+      (["ok", "warn"].includes(step.status) || step.finding === "stopped"),
   );
 
-function verdictOnName(subject: string, port: number, steps: readonly Step[]): Verdict {
-  const ipv4 = steps.filter(isIpv4);
+/** `3 of 12 transactions over IPv6 failed, all at ::42, by RST`. */
+function failedText(rows: readonly Attempt[], ips: readonly string[]) {
+  const all = transactionsOf(rows.filter(({ ip }) => isIpv6(ip)));
+  const made = all.some((row) => !worked(row)) ? all : rows.filter(({ kind }) => kind === "syn");
+  const failures = made.filter((row) => !worked(row));
+  const failure = typical(failures);
+  if (failure === undefined) return null;
+  const places = new Set(failures.map(({ ip }) => ip));
+  const where = ips.length > 1 && places.size === 1 ? `, all at ${failure.ip}` : "";
+  const noun = made === all ? "transaction" : "SYN";
+  const how = new Set(failures.map(({ reason }) => reason)).size > 1 ? ", most by" : ", by";
+  return `${shareText(failures.length, made.length, noun)} failed${where}${how} ${reasonText(failure, rows)}`;
+}
+
+/** What was counted over IPv6, where all of it speaks for the name. */
+function countedText(rows: readonly Attempt[]): string {
+  const six = rows.filter(({ ip }) => isIpv6(ip));
+  const counts = (["syn", "echo"] as const).flatMap((kind) => {
+    const all = six.filter((row) => row.kind === kind);
+    const noun = kind === "syn" ? "SYN" : "echo request";
+    // Bare SYNs that no firewall lets through say nothing of connections.
+    const isCounted = all.some(worked);
+    return isCounted ? shareText(all.filter(worked).length, all.length, noun) : [];
+  });
+  const all = transactionsOf(six);
+  const probes = counts.length > 0 ? `; ${counts.join(" and ")} were answered` : "";
+  return `${shareText(all.filter(worked).length, all.length, "transaction")} over IPv6 worked${probes}.`;
+}
+
+function verdictOnName(
+  subject: string,
+  port: number,
+  { steps: documents, rows, addresses }: Hearing,
+  { isPathHeard }: NearSide,
+): Parts {
+  const steps = [...documents, ...viewsOf(rows)];
+  const ipv4 = steps.filter(isOfIpv4);
   // A machine without IPv4 says nothing of the name.
   const broken = ipv4.find((step) => isFailed(step) && step.finding !== "not-sent");
-  const overIpv4 = over(isIpv4, port, steps)
+  const overIpv4 = over(isOfIpv4, port, steps)
     ? "; over IPv4 it works"
     : broken
       ? `; over IPv4 (${broken.ip}) it does not work`
       : "";
   const beside = broken ? `${overIpv4} either` : overIpv4;
-  const slowness = slownessOf(steps);
-  const speed = slowness === null ? "" : `; ${speedText(slowness)}`;
-  const compared = broken ? overIpv4 : speed;
+  const speed = speedOf(rows);
+  const compared = broken ? overIpv4 : speed ? `; ${speed.text}` : "";
   const withPort = (text: string) => text.replace("{port}", String(port));
   const says = (finding: Finding) => withPort(FINDINGS[finding].words);
-  const conclude = (code: (typeof VERDICTS)[number], first: string, evidence?: Step) => {
-    const advice = evidence?.finding && FINDINGS[evidence.finding].advice;
-    const sentences = [`${first}.`, evidence?.text, advice && withPort(advice)];
-    return { code, text: sentences.filter(Boolean).join(" ") };
+  /** The router that refuses, for those to whom the first sentence is passed on. */
+  const byWhom = ({ finding, at }: Step) =>
+    at && finding && FINDINGS[finding].fault === "path" ? ` (${at})` : "";
+  const conclude = (
+    code: (typeof VERDICTS)[number],
+    first: string,
+    shown?: Step,
+    more?: Partial<Parts>,
+  ): Parts => {
+    const row = code === "works" ? undefined : FINDINGS[code];
+    const about = shown?.finding ? FINDINGS[shown.finding] : row;
+    const isHeard = isPathHeard && shown?.finding === "no-answer";
+    return {
+      code,
+      answer: row?.answer ?? (row?.status === "fail" ? "no" : "yes"),
+      ...{ headline: `${first}.`, evidence: shown?.text ?? null },
+      advice: about?.advice ? withPort(about.advice) : null,
+      fault: about ? (isHeard ? "site" : (about.fault ?? "site")) : null,
+      ...(shown?.at && { at: shown.at }),
+      ...more,
+    };
   };
   const names = steps.find(({ name }) => name === "names");
   if (names?.finding && isFailed(names)) {
     const others = names.finding === "dnssec-bogus" ? "" : beside;
     return conclude(names.finding, `${subject} ${says(names.finding)}${others}`, names);
   }
-  const ips = [...new Set(steps.filter(isIpv6).flatMap(({ ip }) => ip ?? []))];
-  const faults = ips.flatMap((ip) => faultOf(steps.filter((step) => step.ip === ip)) ?? []);
+  const ips = [...new Set(steps.filter(isOfIpv6).flatMap(({ ip }) => ip ?? []))].toSorted();
+  const faults = ips.flatMap(
+    (ip) =>
+      faultOf(
+        steps.filter((step) => step.ip === ip),
+        isPathHeard,
+      ) ?? [],
+  );
   const worst = worstOf(faults);
   const [some, all] = [COUNTS[faults.length], COUNTS[ips.length]];
-  // A name may have more.
-  const isMost = ips.length === MAX_ADDRESSES;
-  const addresses = isMost ? `the ${all} addresses that were checked` : `its ${all} addresses`;
+  const isMost = addresses > ips.length;
+  const tried = isMost
+    ? `the ${ips.length} of ${addresses} addresses that were checked`
+    : `its ${all} addresses`;
   if (worst?.finding && faults.length === ips.length) {
-    const fault = `${worst.ip} ${says(worst.finding)}`;
+    const fault = `${worst.ip} ${says(worst.finding)}${byWhom(worst)}`;
     const made =
       names?.finding === "translator-only"
         ? "a translator (NAT64) makes its addresses of IPv4, and "
         : "";
     const none = ips.length === 2 ? "neither" : "none";
-    const of = ips.length === 1 ? "" : `${none} of ${addresses} works, and `;
+    const of = ips.length === 1 ? "" : `${none} of ${tried} works, and `;
     const first =
       worst.ip === subject ? fault : `${subject} does not work over IPv6: ${made}${of}${fault}`;
     return conclude(worst.finding, `${first}${beside}`, worst);
   }
-  if (!over(isIpv6, port, steps)) {
+  if (!over(isOfIpv6, port, steps)) {
     const open = steps.find(
-      (step) => step.status === "skipped" && DECISIVE.includes(step.name) && !isIpv4(step),
+      (step) => step.status === "skipped" && DECISIVE.includes(step.name) && !isOfIpv4(step),
     );
     const but = worst?.finding ? `; ${worst.ip} ${says(worst.finding)}` : "";
     const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
     return conclude("unknown", first, open);
   }
+  const counted = failedText(rows, ips);
   if (worst?.finding) {
     const silent = faults.filter(isSilent).length;
     const [waits, fails] = faults.length === 1 ? ["waits", "fails"] : ["wait", "fail"];
@@ -210,17 +332,43 @@ function verdictOnName(subject: string, port: number, steps: readonly Step[]): V
     // Clients elsewhere may have a way where this machine has none, or none where it has.
     const isForAll =
       !isMost && faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");
-    const first = `${subject} works over IPv6, but not at ${some} of ${addresses}${isForAll ? consequence : ""}: ${worst.ip} ${says(worst.finding)}`;
+    const first = `${subject} works over IPv6, but not at ${some} of ${tried}${isForAll ? consequence : ""}: ${worst.ip} ${says(worst.finding)}${byWhom(worst)}`;
     return conclude("partly", `${first}${compared}`, worst);
   }
-  const warning = worstOf(steps.filter((step) => !isIpv4(step)));
-  if (warning?.finding) {
-    const first = `${subject} works over IPv6, but ${says(warning.finding)}`;
-    const isAboutSpeed = warning.finding === "slower";
-    return conclude(warning.finding, `${first}${isAboutSpeed ? "" : compared}`, warning);
+  const warning = worstOf(steps.filter((step) => !isOfIpv4(step)));
+  if (!warning?.finding) {
+    const of = isMost ? ` at the ${ips.length} of ${addresses} addresses that were checked` : "";
+    const first = `${subject} works over IPv6${of}${compared}`;
+    return conclude("works", first, undefined, { evidence: countedText(rows) });
   }
-  return conclude("works", `${subject} works over IPv6${compared}`);
+  const { finding } = warning;
+  if (finding === "stopped" || finding === "sometimes") {
+    const how =
+      finding === "stopped"
+        ? "worked over IPv6, and then stopped"
+        : "works over IPv6 only sometimes";
+    const first = `${subject} ${how}${counted ? `: ${counted}` : ""}`;
+    const failures = rows.filter((row) => isIpv6(row.ip) && !worked(row) && row.kind !== "echo");
+    // Silence may come from anywhere where packets are lost, and a router is not the site.
+    const isSilent = failures.every(({ reason }) => SILENCE.includes(reason));
+    const isLost = failures.some(({ reason }) => LOST.includes(reason));
+    const fault = warning.at ? "path" : isSilent && isLost ? "unknown" : "site";
+    return conclude(finding, `${first}${overIpv4}`, warning, { fault });
+  }
+  if (finding === "unknown") {
+    return conclude(
+      finding,
+      `Whether ${subject} always works over IPv6 is not known: it ${says(finding)}${overIpv4}`,
+      warning,
+    );
+  }
+  const isAboutSpeed = finding === "slower";
+  const first = `${subject} works over IPv6, but ${says(finding)}`;
+  return conclude(finding, `${first}${isAboutSpeed ? "" : compared}`, warning);
 }
+
+/** Reasons of attempts to which nothing came. */
+const SILENCE = [...LOST, "tls-silent", "http-silent", "response-incomplete"];
 
 /** The steps without which it is not known whether an address works. */
 const DECISIVE: readonly Step["name"][] = ["names", "tcp", "tls", "http"];
@@ -232,23 +380,37 @@ const isOneOf =
 
 const isSilent = isOneOf("port-silent", "no-answer");
 
-const isUnreached = isOneOf("not-sent", "unreachable", "no-answer");
+const isUnreached = isOneOf("not-sent", "unreachable", "rejected", "path-loop", "no-answer");
 
-const isHung = isOneOf("tls-silent", "http-silent");
+const isHung = isOneOf("tls-silent", "http-silent", "response-incomplete");
+
+/** Silence from the first router on does not tell a site from the network of this machine. */
+const OWN_WAY = " Nothing on the way answers, so the network of this machine may be at fault.";
 
 /** The failure of an address, with what explains it; undefined if it has none. */
-function faultOf(steps: readonly Step[]): Step | undefined {
-  const fault = worstOf(steps.filter(isFailed));
-  if (fault === undefined) return undefined;
+function faultOf(steps: readonly Step[], isPathHeard: boolean): Step | undefined {
   const of = (name: Step["name"]) => steps.find((step) => step.name === name);
+  // A trace over another protocol may take another way than what works.
+  const isClosed = of("tcp")?.status === "fail";
+  const fault = worstOf(
+    steps.filter(
+      (step) => isFailed(step) && step.finding !== "stopped" && (step.name !== "trace" || isClosed),
+    ),
+  );
+  if (fault === undefined) return undefined;
   const [policy, mtu, trace] = [of("policy"), of("mtu"), of("trace")];
-  if (policy?.finding && isUnreached(fault)) return { ...fault, text: policy.text };
-  if (isHung(fault) && mtu && mtu.status !== "skipped") {
+  if (policy?.finding && isUnreached(fault)) {
+    const isOff = fault.ip !== undefined && isOffInternet(fault.ip);
+    return { ...fault, text: policy.text, ...(isOff && { finding: "not-public" }) };
+  }
+  if (isHung(fault) && mtu && mtu.ms > 0) {
     if (mtu.finding === "large-packets")
       return { ...fault, finding: "mtu-black-hole", text: mtu.text };
     return { ...fault, text: `${fault.text} ${mtu.text}` };
   }
   // Of a port that is silent, how far probes come; of one that refuses, who may have said so.
-  const explains = isSilent(fault) ? "warn" : fault.finding === "port-closed" ? "ok" : null;
-  return trace?.status === explains ? { ...fault, text: trace.text } : fault;
+  const explains = isSilent(fault) ? "skipped" : fault.finding === "port-closed" ? "ok" : null;
+  if (trace?.status !== explains) return fault;
+  const own = isSilent(fault) && !isPathHeard ? OWN_WAY : "";
+  return { ...fault, text: `${fault.text} ${trace.text}${own}` };
 }

@@ -73,7 +73,7 @@ export async function askZone(
     const timeoutMs = Math.min(RESOLVER_MS / 3, endMs - clock.nowMs());
     const question = { name: of, type: wanted };
     const records = glue.filter(({ owner }) => owner === of);
-    if (records.length > 0 || ++questions > MAX_QUESTIONS || timeoutMs <= 0) {
+    if (records.length > 0 || ++questions > MAX_QUESTIONS || timeoutMs <= 0 || signal?.aborted) {
       const none = { kind: "timeout", question, queryTimeMs: 0, attempts: [] } as const;
       return { ...replyOf(targetResolver, none), records };
     }

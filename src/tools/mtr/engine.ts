@@ -2,12 +2,15 @@ import { formatIpv6 } from "../../addr/format.ts";
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import type { Prober } from "../../icmp/prober/prober.ts";
 import type { Response } from "../../icmp/prober/response.ts";
+import type { PortState } from "../../icmp/socket/socket.ts";
 import { pause } from "../../util/clock.ts";
 import { ENOUGH, UNBOUNDED } from "../budget.ts";
 import type { RunOptions } from "../engine.ts";
+import { retransmittedFromMs } from "../ledger.ts";
 import { type TraceOptions, type TraceRequest, traceroute } from "../trace/engine.ts";
 import { describeError, endOf, GAP_LIMIT, type TraceError } from "../trace/responses.ts";
 import { type MtrReport, MtrRounds, type Round } from "./rounds.ts";
+import { MAX_TIMES } from "./times.ts";
 
 /** Repeated probes of all hops to one target. */
 export interface MtrRequest extends TraceRequest {
@@ -58,7 +61,10 @@ export async function mtr(
   const furthest = traced.reached ? Math.min(maxHops, end + GAP_LIMIT) : 0;
   let silentRounds = 0;
   let error: TraceError | null = null;
-  let state = traced.hops.at(-1)?.state;
+  const isTcp = probedPort?.protocol === "tcp";
+  const answers: PortState[] = [];
+  /** Round-trip times of SYN-ACKs, of which the trace may have had one. */
+  const synAcksMs = traced.hops.flatMap(({ state, rtt }) => (state === "open" && rtt ? [rtt] : []));
   /** Probes that have not left yet. */
   let leaving = 0;
   /** Ends the wait for the last of them. */
@@ -89,7 +95,12 @@ export async function mtr(
       if (answer.kind === "refused") round[at] = "not-sent";
       if ((answer.kind !== "reply" && answer.kind !== "error") || isOwn(answer)) return undefined;
       round[at] = answer;
-      if (answer.kind === "reply") [end, state] = [Math.min(end, hopLimit), answer.state];
+      if (answer.kind === "reply") {
+        end = Math.min(end, hopLimit);
+        if (answer.state) answers.push(answer.state);
+        if (answer.state === "open") synAcksMs.push(answer.rttMs);
+        if (synAcksMs.length > MAX_TIMES) synAcksMs.shift();
+      }
       if (endOf(answer) !== null || hopLimit < round.length || hopLimit >= maxHops)
         return undefined;
       end = Math.max(end, hopLimit + 1);
@@ -101,12 +112,19 @@ export async function mtr(
   const tell = async (number: number) => {
     const before = told;
     const round: Round = Array.from({ length: end }, () => "silent");
-    await Promise.all(round.map((_, at) => ask(round, at + 1, TRACE_TURNS + number)));
+    const turn = TRACE_TURNS + (isTcp ? number : 0);
+    await Promise.all(round.map((_, at) => ask(round, at + 1, turn)));
     await before;
     if (signal.aborted) return;
     const fromOf = (outcome: Round[number]) =>
       typeof outcome === "object" ? formatIpv6(outcome.from) : undefined;
     if (!round.every((outcome, at) => budget.admit(at + 1, fromOf(outcome)))) return;
+    // Only now: the rounds that were sent behind this one have had answers too.
+    const fromMs = isTcp ? retransmittedFromMs(synAcksMs) : Infinity;
+    for (const [at, outcome] of round.entries()) {
+      if (typeof outcome === "string" || outcome.kind === "error") continue;
+      if (outcome.state === "open" && outcome.rttMs >= fromMs) round[at] = "retransmitted";
+    }
     counted.count(round);
     silentRounds = round.at(-1) === "silent" ? silentRounds + 1 : 0;
     if (silentRounds === SILENT_ROUNDS) {
@@ -137,7 +155,7 @@ export async function mtr(
     ...report,
     /** The error that ended the path last; null if nothing says that the path ends. */
     error,
-    /** That of the last answer, if a port was probed. */
-    state,
+    /** The answers of the port, if one was probed. */
+    answers,
   };
 }

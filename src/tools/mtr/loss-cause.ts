@@ -53,25 +53,51 @@ export class RoundTrials {
   }
 }
 
+/** The probes of some rounds, and of the most of them in a row to which the target did not reply. */
+export class PathTrials extends RoundTrials {
+  /** Of the rounds since the target last replied. */
+  #silence = new RoundTrials();
+  longest = this.#silence;
+
+  override count(arrived: readonly (boolean | undefined)[], isReached: boolean | undefined): void {
+    super.count(arrived, isReached);
+    if (isReached) this.#silence = new RoundTrials();
+    else this.#silence.count(arrived, isReached);
+    if (this.#silence.target.count > this.longest.target.count) this.longest = this.#silence;
+  }
+}
+
+/** True if the rounds over one path lost more than those over the others, and not by chance. */
+export function isLossOfPath({ target }: PathTrials, { target: all }: PathTrials): boolean {
+  const [count, failed] = [all.count - target.count, all.failed - target.failed];
+  return target.failed >= MIN_LOST && fisherExact(target, { count, failed }) < SIGNIFICANT;
+}
+
 /**
  * The causes of the loss of each hop, null without loss, and where the loss of the path begins; null if that is
  * not clear.
  *
  * @param all the probes of all rounds
- * @param longest those of the most rounds in a row to which the target did not reply. If chance hardly ever makes
- *   such a row, it is an outage, and says where that was: hops answered all, or none; of others it is not clear
- * @param length hops behind this one do not count
+ * If chance hardly ever makes a row of rounds without a reply that is as long as the longest, it is an outage, and says
+ * where that was: hops answered all, or none; of others it is not clear.
+ *
+ * @param all the probes of all rounds
+ * @param length hops behind this one have no row
+ * @param lossy those of the rounds over the one path that loses, if there is one; its last hop is the target
  */
-export function explainLoss(all: RoundTrials, longest: RoundTrials, length = all.hops.length) {
+export function explainLoss(all: PathTrials, length = all.hops.length, lossy = all) {
   const { target } = all;
   const hops = all.hops.slice(0, length);
+  const onPath = lossy === all ? hops : lossy.hops;
   const replying = withLossOfReplies(hops);
-  const inARow = longest.target.count;
+  const inARow = all.longest.target.count;
   const isOutage = inARow >= MIN_OUTAGE && runChance(target, inARow) < OUTAGE_CHANCE;
-  const tried = isOutage ? longest.hops.slice(0, length) : hops;
+  const tried = isOutage ? lossy.longest.hops.slice(0, onPath.length) : onPath;
   const sound = [...tried.entries()].filter(([at, { count, failed }]) => {
     const isMixed = isOutage && failed > 0 && failed < count;
-    return !replying.has(at) && answers(hops[at] ?? NONE) && !isMixed;
+    // The target answers, if only over another path.
+    const isAnswering = answers(onPath[at] ?? NONE) || at === onPath.length - 1;
+    return !replying.has(at) && isAnswering && !isMixed;
   });
   const isLossy = answers(target) && target.failed >= MIN_LOST;
   const begin = isLossy ? beginOfLoss(sound) : null;

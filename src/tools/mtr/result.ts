@@ -132,7 +132,10 @@ export function mtrResult() {
       ...portField(),
       verdict: mtrVerdictField(),
       reached: flag("Whether the target ever replied."),
-      toTarget: named("MtrTotals", "The last probe of each round.", totalFields()),
+      toTarget: named("MtrTotals", "The last probe of each round.", {
+        ...totalFields(),
+        retransmitted: probes("SYNs whose SYN-ACK came again; absent for 0.").exactOptional(),
+      }),
       paths: list(path, `In the order in which they were first taken; at most ${MAX_LISTED}.`),
       otherRounds: probes("Rounds over further paths.").exactOptional(),
       error: traceError().exactOptional(),

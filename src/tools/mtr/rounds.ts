@@ -5,7 +5,7 @@ import { mapValues } from "../../util/objects.ts";
 import { zoneOf } from "../engine.ts";
 import { type Fate, type Ledger, ledgerOf, lostOf, percent, totalsOf } from "../ledger.ts";
 import { endOf } from "../trace/responses.ts";
-import { explainLoss, type LossCause, RoundTrials } from "./loss-cause.ts";
+import { explainLoss, isLossOfPath, type LossCause, PathTrials } from "./loss-cause.ts";
 import { MAX_LISTED, type MtrHop, TIMES } from "./result.ts";
 import { TimeStatistics } from "./times.ts";
 
@@ -23,6 +23,8 @@ interface Path {
   rounds: number;
   reached: boolean;
   addresses: (string | null)[];
+  /** Of its rounds. */
+  readonly trials: PathTrials;
 }
 
 function fateOf(outcome: Outcome): Fate {
@@ -40,10 +42,7 @@ export class MtrRounds {
   readonly #toTarget = ledgerOf();
   readonly #paths: Path[] = [];
   readonly #counted = new WeakSet<Round>();
-  readonly #trials = new RoundTrials();
-  /** Of the rounds since the target last replied, and of the most rounds in a row to which it did not. */
-  #silence = new RoundTrials();
-  #longest = this.#silence;
+  readonly #trials = new PathTrials();
   #current: Path | undefined;
   #otherRounds = 0;
   #reached = false;
@@ -60,11 +59,8 @@ export class MtrRounds {
     this.#toTarget[fate]++;
     const hasReplied = isUnknown(fate) ? undefined : fate === "reply";
     this.#trials.count(arrived, hasReplied);
-    if (hasReplied) this.#silence = new RoundTrials();
-    else this.#silence.count(arrived, hasReplied);
-    if (this.#silence.target.count > this.#longest.target.count) this.#longest = this.#silence;
     this.#reached ||= isReached(within);
-    this.#follow(within);
+    this.#follow(within)?.trials.count(arrived, hasReplied);
   }
 
   /** Notes that an answer came after the timeout, which can be after the round was counted. */
@@ -90,12 +86,17 @@ export class MtrRounds {
     const toTarget = totalsOf(this.#toTarget);
     // A router that answers errors alone has not lost the probes; the path has.
     const cause = lostOf(toTarget) > 0 ? "path" : "unclear";
-    const { causes, ...explained } = explainLoss(this.#trials, this.#longest, rows.length);
+    const [lossy] = this.#paths.toSorted((a, b) => b.trials.target.failed - a.trials.target.failed);
+    const isOfPath = lossy !== undefined && isLossOfPath(lossy.trials, this.#trials);
+    const trials = isOfPath ? lossy.trials : this.#trials;
+    const { causes, ...explained } = explainLoss(this.#trials, rows.length, trials);
     const hops = rows.map((row, at) => row.describe(at + 1, causes[at] ?? cause));
     return {
       hops,
       /** In the order in which they were first taken; at most `MAX_LISTED`. */
-      paths: this.#paths.map((path) => ({ ...path })),
+      paths: this.#paths.map(({ trials: _, ...path }) => path),
+      /** The addresses of the path on which most probes of the target were lost. */
+      lossPath: lossy?.addresses ?? [],
       /** Rounds over further paths. */
       otherRounds: this.#otherRounds,
       /** True if the target ever replied. */
@@ -106,7 +107,8 @@ export class MtrRounds {
     };
   }
 
-  #follow(round: Round): void {
+  /** Counts a round for its path, and returns that unless it is one too many. */
+  #follow(round: Round): Path | undefined {
     const addresses = addressesOf(round);
     const reached = isReached(round);
     const known = [this.#current, ...this.#paths].find(
@@ -114,12 +116,13 @@ export class MtrRounds {
     );
     if (known === undefined && this.#paths.length === MAX_LISTED) {
       this.#otherRounds++;
-      return;
+      return undefined;
     }
-    const path = known ?? { rounds: 0, reached: false, addresses: [] };
+    const path = known ?? { rounds: 0, reached: false, addresses: [], trials: new PathTrials() };
     if (known === undefined) this.#paths.push(path);
     extend(path, addresses, reached);
     this.#current = path;
+    return path;
   }
 }
 
@@ -204,7 +207,7 @@ export class Row {
 
   /** The row without names. */
   describe(hop: number, cause: LossCause): MtrHop {
-    const totals = totalsOf(this.ledger);
+    const { retransmitted: _, ...totals } = totalsOf(this.ledger);
     const sorted = this.#addresses.toSorted((a, b) => b.received - a.received);
     const [first] = sorted;
     const times = this.#times.get();

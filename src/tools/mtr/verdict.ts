@@ -1,6 +1,6 @@
 import { shareInterval } from "../../util/statistics.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
-import { lostOf, percent } from "../ledger.ts";
+import { lostOf, percent, retransmittedText } from "../ledger.ts";
 import { hopsText, hopText } from "../report.ts";
 import { MIN_LOST } from "./loss-cause.ts";
 import type { MtrResult } from "./result.ts";
@@ -16,9 +16,9 @@ const about = (percentage: number) =>
 export function mtrVerdict(
   hops: MtrResult["hops"],
   { reached, error, toTarget }: Pick<Details, "reached" | "error" | "toTarget">,
-  { begin, inARow }: Pick<MtrReport, "begin" | "inARow">,
+  { begin, inARow, lossPath }: Pick<MtrReport, "begin" | "inARow" | "lossPath">,
 ) {
-  const { unknown, late, errors } = toTarget;
+  const { unknown, late, errors, retransmitted = 0 } = toTarget;
   const known = toTarget.sent - unknown;
   const lost = lostOf(toTarget);
   const [least, most] = shareInterval({ count: known, failed: lost });
@@ -33,8 +33,12 @@ export function mtrVerdict(
   });
   const last = hops.findLast((hop) => hop.received + hop.errors > 0 && hop.ip !== null);
   const replying = hops.filter((hop) => hop.cause === "replies" && hop.received > 0);
-  const nameOf = (at: number) => (at === 0 ? "this machine" : hopText(hops, at));
-  const isAtTarget = begin?.to === hops.length;
+  // The routers that the lost probes met, not those that answered most.
+  const routers = lossPath.map(
+    (ip, at) => hops[at]?.addresses.find((each) => each.ip === ip) ?? { ip, hostname: null },
+  );
+  const nameOf = (at: number) => (at === 0 ? "this machine" : hopText(routers, at));
+  const isAtTarget = begin && begin.to >= hops.length;
   const all = known === 1 ? "the probe" : `all ${known} probes`;
   const share = `${lost} of ${plural(known, "probe")}`;
   const bounds = `between ${about(lossAtLeast)} and ${about(lossAtMost)} %`;
@@ -49,13 +53,14 @@ export function mtrVerdict(
     code === "not-sent" && "This machine could not send any probe.",
     (code === "no-reply" || code === "unreachable") &&
       (last
-        ? `The target did not reply; the last answers came from ${nameOf(last.hop)}.`
+        ? `The target did not reply; the last answers came from ${hopText(hops, last.hop)}.`
         : "No hop answered, and the target did not reply."),
     error &&
       (errors > 0 && reached
         ? `Errors answered ${errors} of them; the last was ${error.name} from ${error.from}.`
         : `${error.from} answered ${error.name}.`),
     late > 0 && `${plural(late, "answer")} came after the timeout.`,
+    retransmitted > 0 && retransmittedText(retransmitted),
     replying.length > 0 &&
       `At ${hopsText(replying.map(({ hop }) => hop))}, some probes got no answer, though the path behind loses less.`,
   ];

@@ -40,9 +40,9 @@ export const ping = endpoint({
     const request = { ...run.request, count, intervalMs };
     const onSample = (sample: Sample) => call.onEvent?.("sample", sample);
     const outcome = await run.outcome(sendPings(run.prober, request, { ...run.options, onSample }));
-    const { state, results, stats, lost, late, duplicates, verdict } = outcome;
+    const { answers, results, stats, lost, late, duplicates, verdict } = outcome;
     const error = lost.find((sample) => "from" in sample);
-    const end = { state, error: error && { ...error, name: error.reason } };
+    const end = { answers, error: error && { ...error, name: error.reason } };
     const known = await run.details(outcome, verdict, end);
     const details = { ...known, timeout: probeTimeoutMs, lost, duplicates, late };
     return { target, ip: run.ip, results, stats, details };

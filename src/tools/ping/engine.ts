@@ -8,7 +8,8 @@ import { pause } from "../../util/clock.ts";
 import { round } from "../../util/numbers.ts";
 import { ENOUGH } from "../budget.ts";
 import type { NoResult, RunOptions, RunRequest } from "../engine.ts";
-import type { Sample } from "./result.ts";
+import { retransmittedFromMs } from "../ledger.ts";
+import type { PingSample, Sample } from "./result.ts";
 import { describePing } from "./verdict.ts";
 
 /** A ping of one target. */
@@ -52,7 +53,8 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
   const probe = { ...about, hopLimit: HOP_LIMIT, timeoutMs, signal };
   let { source } = route;
   const all: Sample[] = [];
-  let state: PortState | undefined;
+  const answers: PortState[] = [];
+  const synAcks: PingSample[] = [];
   let lastSentMs = -Infinity;
   let duplicates = 0;
 
@@ -74,7 +76,10 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
         return;
       }
       const sample = sampleOf(seq, response, timeoutMs);
-      if (response.kind === "reply" && !("reason" in sample)) state = response.state;
+      if (response.kind === "reply" && !("reason" in sample)) {
+        if (response.state) answers.push(response.state);
+        if (response.state === "open" && probedPort?.protocol === "tcp") synAcks.push(sample);
+      }
       note(sample);
     };
     return prober.probe({ ...probe, source, turn: seq, onSent, onResponse }).then((answer) => {
@@ -103,13 +108,17 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
     await prober.listen(signal, untilMs);
   if (signal.aborted && signal.reason !== ENOUGH) return { kind: "aborted" } as const;
   end.abort();
+  const fromMs = retransmittedFromMs(synAcks.map(({ rtt }) => rtt));
+  for (const { seq, rtt } of synAcks) {
+    if (rtt >= fromMs) note({ seq, reason: "retransmitted", rtt });
+  }
 
   // Without those that had not left when there was enough.
   const samples = Object.values(all);
   const refused = samples.filter((sample) => "errno" in sample);
   const last = refused.at(-1);
   if (refused.length === count && last !== undefined) return unreachable(last.errno);
-  return { kind: "done" as const, source, state, duplicates, ...describePing(samples) };
+  return { kind: "done" as const, source, answers, duplicates, ...describePing(samples) };
 }
 
 const unreachable = (code: string): NoResult => ({ kind: "unreachable", code });

@@ -64,6 +64,7 @@ function reasonOf(lost: LostSample, timeoutMs: number | undefined): string {
   if ("errno" in lost) return `not sent: ${lost.errno}`;
   if ("from" in lost) return errorText({ ...lost, name: lost.reason });
   if (lost.reason === "unknown") return "unknown: the kernel dropped packets";
+  if (lost.reason === "retransmitted") return "the first SYN-ACK was lost, and came again";
   const limit = timeoutMs === undefined ? "in time" : `within ${timeoutMs} ms`;
   return `no reply ${limit}${lost.rtt === undefined ? "" : ", but later"}`;
 }

@@ -47,10 +47,10 @@ const lostSample = once(() =>
       z.strictObject({
         seq: seq(),
         reason: oneOf(
-          ["timeout", "unknown"],
-          "No reply came in time; unknown if the kernel of the service's machine dropped packets meanwhile, perhaps the reply.",
+          ["timeout", "retransmitted", "unknown"],
+          "No reply came in time; retransmitted if the SYN-ACK was not the first one, which was lost; unknown if the kernel of the service's machine dropped packets meanwhile, perhaps the reply.",
         ),
-        rtt: milliseconds("The time to a reply that came too late").exactOptional(),
+        rtt: milliseconds("The time to a reply that came too late, or again").exactOptional(),
       }),
       z.strictObject({
         seq: seq(),

@@ -1,12 +1,13 @@
 import { round } from "../../util/numbers.ts";
 import { firstTrue, formatPercent, plural } from "../../util/text.ts";
-import { type Fate, ledgerOf, lostOf, totalsOf } from "../ledger.ts";
+import { type Fate, ledgerOf, lostOf, retransmittedText, totalsOf } from "../ledger.ts";
 import type { LostSample, PingSample, Sample } from "./result.ts";
 
 function fateOf(sample: Sample): Fate {
   if (!("reason" in sample)) return "reply";
   if ("errno" in sample) return "not-sent";
   if ("from" in sample) return "error";
+  if (sample.reason === "retransmitted") return sample.reason;
   if (sample.rtt !== undefined) return "late";
   return sample.reason === "unknown" ? "unknown" : "silent";
 }
@@ -35,7 +36,7 @@ export function describePing(samples: readonly Sample[]) {
 /** The conclusion of a ping, from the number of replies and the requests without one. */
 export function pingVerdict(received: number, lost: readonly LostSample[]) {
   const totals = pingTotals(lost);
-  const { unknown, late } = totals;
+  const { unknown, late, retransmitted = 0 } = totals;
   const missing = lostOf(totals);
   const sent = received + totals.sent;
   const unsent = lost.filter((sample) => "errno" in sample);
@@ -65,6 +66,7 @@ export function pingVerdict(received: number, lost: readonly LostSample[]) {
     same.length < errors.length &&
       `Other ICMPv6 errors answered ${share(errors.length - same.length)}.`,
     late > 0 && `${plural(late, "answer")} came after the timeout.`,
+    retransmitted > 0 && retransmittedText(retransmitted),
     sent === 0 && lost.length === 0 && "No request left in time.",
     unsent[0] &&
       `This machine could not send ${share(unsent.length, sent + unsent.length)} (${unsent[0].errno}).`,

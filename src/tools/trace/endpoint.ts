@@ -95,7 +95,8 @@ export const traceroute = endpoint({
     };
     const verdict = traceVerdict(hops, end, found);
     const last = outcome.hops.findLast(({ ip }) => ip);
-    const port = { state: last?.state, hop: last?.hop, error: end.error };
+    const answers = last?.state ? [last.state] : [];
+    const port = { answers, hop: last?.hop, error: end.error };
     const known = await run.details(outcome, verdict, port);
     return { target, ip: run.ip, hops, details: { ...end, ...known, flowLabel, ...found } };
   },

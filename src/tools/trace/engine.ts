@@ -132,8 +132,10 @@ async function trace(
       wake();
     };
     const about = { target, scopeId, ...route, probedPort, caller };
+    // All UDP packets leave from one port, as routers can choose by it.
+    const turn = probedPort?.protocol === "tcp" ? tries : 1;
     const probe = { ...about, hopLimit: hop.hop, timeoutMs, signal };
-    const answering = prober.probe({ ...probe, turn: tries, onSent, onResponse });
+    const answering = prober.probe({ ...probe, turn, onSent, onResponse });
     return answering.then((answer) => {
       if (answer.kind === "refused") {
         refused.push({ hop: hop.hop, errno: answer.code });

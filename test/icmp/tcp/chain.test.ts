@@ -140,7 +140,7 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
     );
   });
 
-  test("a rule that comes while mtr runs changes the counts, and the last answer is the state", async () => {
+  test("a rule that comes while mtr runs changes the counts, and every answer counts for the state", async () => {
     const asked = { ...about("tcp", 443), rounds: "12", intervalMs: "110" };
     const probedPort = { protocol: "tcp", port: 443 } as const;
     const request = { target: parseIpv6(chain.target), timeoutMs: 600, maxHops: 9, probedPort };
@@ -155,19 +155,37 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
       return engine.mtr({ ...request, rounds: 12, intervalMs: 110 }, { onRound });
     };
     const cut = await changing(FIREWALL, nftRule("forward", "tcp dport 443 drop"));
-    expect(cut).toMatchObject({ kind: "done", reached: true, state: "open" });
+    expect(cut).toMatchObject({ kind: "done", reached: true });
     if (cut.kind !== "done") return;
+    expect(new Set(cut.answers)).toEqual(new Set(["open"]));
     expect(cut.toTarget.received).toBeWithin(4, 12);
     await chain.exec(FIREWALL, ["nft", "flush", "ruleset"]);
     await rule(TARGET_NODE, "input", "tcp dport 443 reject with tcp reset");
     const freed = await changing(TARGET_NODE, "flush ruleset");
-    expect(freed).toMatchObject({ toTarget: { received: 12 }, state: "open" });
+    expect(freed).toMatchObject({ toTarget: { received: 12 } });
+    expect(freed.kind === "done" && new Set(freed.answers)).toEqual(new Set(["open", "closed"]));
     await rule(FIREWALL, "forward", "tcp dport 443 drop");
     const closed = await tools.mtr({ ...asked, rounds: "2" });
     expect(closed.details.verdict.text).toContain("is silent");
     await chain.exec(FIREWALL, ["nft", "flush", "ruleset"]);
     const opened = await tools.mtr({ ...asked, rounds: "2" });
     expect(opened.details.port?.state).toBe("open");
+  });
+
+  test("a port that refuses some is mixed, and the verdict counts both", async () => {
+    const refusal = "numgen inc mod 3 == 1 reject with tcp reset";
+    await rule(TARGET_NODE, "input", `tcp dport 443 tcp flags & (syn | ack) == syn ${refusal}`);
+    const asked = about("tcp", 443);
+    for (const { details } of [
+      await tools.ping({ ...asked, count: "9" }),
+      await tools.mtr({ ...asked, rounds: "9", intervalMs: "110" }),
+    ]) {
+      expect(details.port?.state).toBe("mixed");
+      const counted = /TCP port 443 is mixed: of 9 answers, (\d) SYN-ACK and (\d) RST\.$/;
+      expect(details.verdict.text).toMatch(counted);
+      const [, open, closed] = counted.exec(details.verdict.text) ?? [];
+      expect([open, closed]).toEqual(["6", "3"]);
+    }
   });
 
   test("a target whose reset gets lost still answers every SYN", async () => {

@@ -1,9 +1,9 @@
 /** TCP SYNs and UDP packets as probes, over loopback. */
 
-import { expect } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { parseIpv6 } from "../../addr/parse.ts";
-import { labMissing, testWith } from "../../lab/lab.ts";
-import { openProber } from "../engines.ts";
+import { describeWith, labMissing, testWith } from "../../lab/lab.ts";
+import { openIcmp, openProber } from "../engines.ts";
 
 const kernelTest = testWith(labMissing);
 const LOOPBACK = parseIpv6("::1");
@@ -28,4 +28,103 @@ kernelTest("a listening port is open, another is closed, and no connection is ma
     { kind: "reply", state: "closed" },
   ]);
   expect(connections).toBe(0);
+});
+
+describeWith(labMissing)("a UDP port that answers", () => {
+  const engine = openIcmp();
+  afterAll(() => engine.close());
+
+  /** A server that answers each packet with some others after a time, the first of which comes `afterMs` later. */
+  const serve = async (
+    answer: (nth: number, data: Uint8Array) => readonly (string | Uint8Array)[],
+    afterMs = 0,
+  ) => {
+    let count = 0;
+    const socket = await Bun.udpSocket({
+      hostname: "::1",
+      socket: {
+        data(_, data, port, from) {
+          const answers = answer(++count, data);
+          const send = () => {
+            for (const each of answers) socket.send(each, port, from);
+          };
+          if (afterMs > 0) setTimeout(send, afterMs);
+          else send();
+        },
+      },
+    });
+    return socket;
+  };
+
+  const request = { target: LOOPBACK, count: 6, intervalMs: 40, timeoutMs: 5000 };
+
+  test.each<[name: string, Parameters<typeof serve>[0]]>([
+    ["what was sent", (_, data) => [data]],
+    ["a word of its own", () => ["hello"]],
+    ["an empty packet", () => [""]],
+  ])("with %s is open, and each answer is a reply", async (_, answer) => {
+    const socket = await serve(answer);
+    const probedPort = { protocol: "udp", port: socket.port } as const;
+    const outcome = await engine.ping({ ...request, probedPort });
+    expect(outcome).toMatchObject({ kind: "done", stats: { transmitted: 6, received: 6 } });
+    expect(outcome.kind === "done" && outcome.answers).toEqual(Array(6).fill("open"));
+    socket.close();
+  });
+
+  test("and takes longer than the next packet is told by each packet's own time", async () => {
+    const socket = await serve(() => ["hello"], 100);
+    const probedPort = { protocol: "udp", port: socket.port } as const;
+    const outcome = await engine.ping({ ...request, probedPort });
+    if (outcome.kind !== "done") throw new Error(outcome.kind);
+    expect(outcome.results).toHaveLength(6);
+    for (const { rtt } of outcome.results) expect(rtt).toBeGreaterThanOrEqual(99);
+    socket.close();
+  });
+
+  test("only sometimes loses the packets without an answer", async () => {
+    const socket = await serve((nth) => (nth % 3 === 0 ? [] : ["hello"]));
+    const probedPort = { protocol: "udp", port: socket.port } as const;
+    const outcome = await engine.ping({ ...request, timeoutMs: 2000, probedPort });
+    if (outcome.kind !== "done") throw new Error(outcome.kind);
+    expect(outcome.lost.map(({ seq, reason }) => [seq, reason])).toEqual([
+      [3, "timeout"],
+      [6, "timeout"],
+    ]);
+    socket.close();
+  });
+
+  test("with two packets has one reply, and the second answers nothing", async () => {
+    const socket = await serve(() => ["one", "two"]);
+    const probedPort = { protocol: "udp", port: socket.port } as const;
+    const outcome = await engine.ping({ ...request, count: 3, probedPort });
+    expect(outcome).toMatchObject({ kind: "done", stats: { received: 3 }, lost: [] });
+    socket.close();
+  });
+
+  test("ends a trace and every round of mtr", async () => {
+    const socket = await serve(() => ["hello"]);
+    const probedPort = { protocol: "udp", port: socket.port } as const;
+    const path = { target: LOOPBACK, maxHops: 30, timeoutMs: 5000, probedPort };
+    expect(await engine.traceroute(path)).toMatchObject({
+      kind: "done",
+      reached: true,
+      hops: [{ hop: 1, state: "open" }],
+    });
+    const outcome = await engine.mtr({ ...path, rounds: 5, intervalMs: 100 });
+    expect(outcome).toMatchObject({ kind: "done", toTarget: { sent: 5, received: 5 } });
+    socket.close();
+  });
+
+  test("from another port than the one asked is no answer", async () => {
+    const other = await Bun.udpSocket({ hostname: "::1" });
+    const socket = await Bun.udpSocket({
+      hostname: "::1",
+      socket: { data: (_, _data, port, from) => void other.send("hello", port, from) },
+    });
+    const probedPort = { protocol: "udp", port: socket.port } as const;
+    const outcome = await engine.ping({ ...request, count: 2, timeoutMs: 300, probedPort });
+    expect(outcome).toMatchObject({ kind: "done", answers: [], stats: { received: 0 } });
+    socket.close();
+    other.close();
+  });
 });

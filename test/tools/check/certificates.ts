@@ -10,6 +10,12 @@ const DAY_MS = 86_400_000;
 interface Wish {
   readonly names: readonly string[];
   readonly days: readonly [from: number, to: number];
+  /** The certificate that signs it, in place of the authority's own. */
+  readonly signer?: string;
+  /** What the server sends behind it. */
+  readonly sends?: string;
+  /** True if it may sign others. */
+  readonly isSigner?: boolean;
   /** The key; an RSA key and a signature by it are larger. */
   readonly key?: readonly string[];
 }
@@ -29,6 +35,11 @@ const WISHES = {
   early: { names: OURS, days: [4, 90] },
   other: { names: ["www.other.example"], days: [-10, 80] },
   large: { names: [...OURS, ...MANY], days: [-10, 80], key: ["rsa:2048"] },
+  between: { names: ["between.example"], days: [-100, 200], isSigner: true },
+  "old-between": { names: ["old.example"], days: [-100, -3], isSigner: true },
+  chain: { names: OURS, days: [-10, 80], signer: "between", sends: "between" },
+  "chain-missing": { names: OURS, days: [-10, 80], signer: "between" },
+  "chain-expired": { names: OURS, days: [-10, 80], signer: "old-between", sends: "old-between" },
 } as const satisfies Readonly<Record<string, Wish>>;
 
 /** The certificates: `own` signs itself. */
@@ -57,7 +68,12 @@ export async function makeCertificates(folder: string): Promise<string> {
       ...own,
     }),
   ]);
-  const sign = async (kind: string, { names, days, key = EC }: Wish) => {
+  const sign = async (kind: string, wish: Wish) => {
+    const { names, days, key = EC, signer, sends, isSigner = false } = wish;
+    const signing =
+      signer === undefined
+        ? authority
+        : { certFile: fileOf(folder, signer, "crt"), keyFile: fileOf(folder, signer, "key") };
     const home = join(folder, kind);
     await mkdir(home);
     const [settings, request] = [join(home, "ca.conf"), join(home, "request")];
@@ -65,21 +81,35 @@ export async function makeCertificates(folder: string): Promise<string> {
     await Bun.write(
       settings,
       `[ca]\ndefault_ca = lab\n[lab]\ndatabase = ${home}/index\nnew_certs_dir = ${home}
-certificate = ${authority.certFile}\nprivate_key = ${authority.keyFile}\ndefault_md = sha256\nrand_serial = yes
+certificate = ${signing.certFile}\nprivate_key = ${signing.keyFile}\ndefault_md = sha256\nrand_serial = yes
 policy = any\ncopy_extensions = copy\n[any]\ncommonName = supplied\n`,
     );
     const subject = ["-subj", `/CN=${names[0]}`];
     const alternatives = `subjectAltName=${names.map((name) => `DNS:${name}`).join()}`;
     await run([
       ...["openssl", "req", "-new", "-nodes", "-newkey", ...key, ...subject],
-      ...["-addext", alternatives, "-keyout", fileOf(folder, kind, "key"), "-out", request],
+      ...[
+        "-addext",
+        alternatives,
+        "-addext",
+        `basicConstraints=critical,CA:${isSigner}`,
+        "-keyout",
+        fileOf(folder, kind, "key"),
+        "-out",
+        request,
+      ],
     ]);
     await run([
       ...["openssl", "ca", "-batch", "-notext", "-config", settings],
       ...["-startdate", stampOf(days[0]), "-enddate", stampOf(days[1])],
       ...["-in", request, "-out", fileOf(folder, kind, "crt")],
     ]);
+    if (sends === undefined) return;
+    const files = [kind, sends].map((each) => Bun.file(fileOf(folder, each, "crt")).text());
+    await Bun.write(fileOf(folder, kind, "crt"), (await Promise.all(files)).join(""));
   };
-  await Promise.all(Object.entries(WISHES).map(([kind, wish]) => sign(kind, wish)));
+  const wishes: [string, Wish][] = Object.entries(WISHES);
+  await Promise.all(wishes.filter(([, { signer }]) => !signer).map((wish) => sign(...wish)));
+  await Promise.all(wishes.filter(([, { signer }]) => signer).map((wish) => sign(...wish)));
   return authority.certFile;
 }

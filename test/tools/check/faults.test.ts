@@ -1,6 +1,7 @@
 /** Faults of real servers, resolvers and routers, and the verdict on each. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { CheckResult } from "../../../src/tools/check/result.ts";
+import { KNOWN, mistakesIn, type Truth } from "../../check/truth.ts";
 import { labMissing, programMissing, testWith, tunMissing } from "../../lab/lab.ts";
 import { FAULTS, type Fault, MORE } from "./faults.ts";
 import { type Stage, startStage } from "./stage.ts";
@@ -39,7 +40,12 @@ beforeAll(async () => {
   const waiting = Object.entries(ALL).map(([name, fault]) => {
     const { promise, resolve, reject } = Promise.withResolvers<CheckResult>();
     results.set(name, promise);
-    return () => check(fault.site ?? name, fault).then(resolve, reject);
+    const { after = [] } = fault;
+    const before = () => Promise.all(after.map((each) => results.get(each)));
+    return () =>
+      before()
+        .then(() => check(fault.site ?? name, fault))
+        .then(resolve, reject);
   });
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) await next();
@@ -62,7 +68,9 @@ testWith(missing).each(Object.entries(ALL))(
     for (const words of never) expect(first).not.toMatch(words);
     if (evidence) expect(rest).toMatch(evidence);
     expect(code.split(" or ")).toContain(verdict.code);
-    expect(verdict.fault).toBe(fault as never);
+    if (fault !== undefined) expect(verdict.fault).toBe(fault);
+    expect(verdict.fault === null).toBe(verdict.code === "works");
+    expect(mistakesIn(verdict, KNOWN[name] as Truth, stage.routers)).toEqual([]);
     for (const [step, words] of Object.entries(steps)) {
       expect(result.steps.find((each) => each.name === step)?.text).toMatch(words);
     }

@@ -14,6 +14,7 @@ function read(text: string, pieceBytes: number) {
 const head = (status: number, headers: Record<string, string> = {}) => ({
   status,
   headers: new Map(Object.entries(headers)),
+  rest: "",
 });
 
 const PIECES = [1, 2, 7, MAX_HEAD_BYTES * 2];
@@ -31,7 +32,6 @@ test.each([
   ["an empty value", "HTTP/1.1 200 OK\r\nA:\r\n\r\n", head(200, { a: "" })],
   ["lines without a colon or a name", "HTTP/1.1 200 OK\r\nA\r\n:b\r\n\r\n", head(200)],
   ["bytes beyond ASCII", "HTTP/1.1 200 OK\r\nA: \xe4\r\n\r\n", head(200, { a: "\xe4" })],
-  ["a body behind it", "HTTP/1.1 200 OK\r\n\r\nA: b\r\n\r\n", head(200)],
   [
     "the longest line",
     `HTTP/1.1 200 OK\r\nA: ${"b".repeat(MAX_LINE - 3)}\r\n\r\n`,
@@ -53,6 +53,12 @@ test.each([
   ["nothing", "", null],
 ] as const)("reads %s", (_, text, expected) => {
   for (const bytes of PIECES) expect(read(text, bytes)).toEqual(expected);
+});
+
+test("keeps the beginning of the body that comes with the end of the head", () => {
+  const text = "HTTP/1.1 200 OK\r\n\r\nA: b\r\n\r\nc";
+  expect(read(text, MAX_HEAD_BYTES)).toEqual({ ...head(200), rest: "A: b\r\n\r\nc" });
+  expect(read(text, 20)).toEqual({ ...head(200), rest: "A" });
 });
 
 test.each([

@@ -169,12 +169,14 @@ labTest("checks that have ended, or were given up, leave no signals and timers",
       await Bun.sleep(0);
       client.abort();
       await expect(given).rejects.toMatchObject({ name: "AbortError" });
-      const { details } = await run("::1", new AbortController().signal);
-      expect(details.verdict.code).toBe("not-opened");
       expect(services.probeSlots.running).toBe(0);
     }
+    // Its ten connections are some time apart.
+    const { details } = await run("::1", new AbortController().signal);
+    expect(details.verdict.code).toBe("not-opened");
+    expect(services.probeSlots.running).toBe(0);
     let left = Infinity;
-    // Some are collected after a while only; one for each check would be 200.
+    // Some are collected after a while only; one for each check would be 100.
     for (let turn = 0; turn < 200 && left > most; turn++) {
       await Bun.sleep(5);
       Bun.gc(true);
@@ -183,7 +185,7 @@ labTest("checks that have ended, or were given up, leave no signals and timers",
     }
     return left;
   };
-  const most = (await kept(100)) + 100;
+  const most = (await kept(100)) + 50;
   expect(await kept(most)).toBeLessThanOrEqual(most);
 });
 
@@ -193,7 +195,7 @@ test("the first event comes within the turn in which a check gets its slot", asy
   const events: object[] = [];
   const given = run("www.example.com", client.signal, (name, data) => events.push({ name, data }));
   for (let turn = 0; turn < 3; turn++) await Promise.resolve();
-  expect(events).toEqual([{ name: "begin", data: { name: "names" } }]);
+  expect(events).toEqual(["names", "zone"].map((name) => ({ name: "begin", data: { name } })));
   client.abort();
   await expect(given).rejects.toMatchObject({ name: "AbortError" });
 });
@@ -210,7 +212,8 @@ describe("checks of one name and port", () => {
     const query = async (name: string, type: string) => {
       if (name === NAME && type === "A") asked++;
       await released;
-      const records = [{ owner: name, type, ttl: 1, value: "::1" }];
+      const value = type === "A" ? "127.0.0.1" : "::1";
+      const records = [{ owner: name, type, ttl: 1, value }];
       const more = { server: "[::1]:53", transport: "udp", authenticated: false };
       const question = { name, type };
       return { kind: "answer", question, rcode: "NOERROR", records, extendedErrors: [], ...more };
@@ -286,8 +289,10 @@ describe("checks of one name and port", () => {
     const second = run(NAME, staying, undefined, "second");
     await Bun.sleep(0);
     release();
-    expect((await first).details.waitedMs).toBeWithin(1500, 60_000);
-    expect((await second).details.waitedMs).toBeUndefined();
+    const { waitedMs = 0 } = (await first).details;
+    expect(waitedMs).toBeWithin(1500, 60_000);
+    // Its connections take turns with those of the first, and that is all.
+    expect((await second).details.waitedMs ?? 0).toBeLessThan(waitedMs);
     expect(asked()).toBe(2 * RESOLVERS);
   });
 });

@@ -29,13 +29,19 @@ export interface Site {
   /** False if it has no A record; "dead" if the server does not have its address. */
   readonly ipv4?: false | "dead";
   readonly certificate?: CertificateKind;
+  /** The one over IPv6, if it is another. */
+  readonly certificate6?: CertificateKind;
   /** Lines of nginx for requests, over either family or over IPv6 alone; by default status 200. */
   readonly answer?: string;
   readonly answer6?: string;
   /** Lines of nginx beside. */
   readonly more?: string;
   /** `plain` speaks no TLS on port 443, `none` listens nowhere; others are servers of `test/lab/odd-servers.ts`. */
-  readonly server?: "web" | "plain" | "none" | "tarpit" | "closer" | "ssh";
+  readonly server?: "web" | "plain" | "none" | "tarpit" | "closer" | "ssh" | "h2";
+  /** The servers behind its first address, of which each connection gets the next. */
+  readonly backends?: readonly Backend[];
+  /** The router that sends its packets back to the one before. */
+  readonly loopAt?: number;
   /** Rules of nft at nodes, by default for what is forwarded by a router and taken by the server. */
   rules?(ip: string): Readonly<Record<number, readonly string[]>>;
   /** The MTU of the way behind a router, in both directions. */
@@ -44,12 +50,26 @@ export interface Site {
   readonly isFar?: boolean;
   /** The zone of its name; by default `check.example`. */
   readonly zone?: "check.example" | "secure.example" | "bogus.example";
-  /** The records that only the third resolver has for its name, as local data of unbound. */
+  /** The records that only the first or the third resolver has for its name, as local data of unbound. */
+  readonly first?: readonly string[];
   readonly third?: readonly string[];
 }
 
-/** The resolvers of a service: as they should be, one silent, all silent, all of them making addresses (DNS64); or it has no raw socket. */
-export type Resolvers = "well" | "one-silent" | "all-silent" | "dns64" | "no-raw";
+/** A server behind an address: it works, refuses, is silent, fails, or shows another certificate. */
+export type Backend = "well" | "refuses" | "silent" | "fails" | CertificateKind;
+
+/**
+ * The resolvers of a service: as they should be, one silent, all silent, all of them making addresses (DNS64); or it has
+ * no raw socket, probes few ports, or any target, as the command line does.
+ */
+export type Resolvers =
+  | "well"
+  | "one-silent"
+  | "all-silent"
+  | "dns64"
+  | "no-raw"
+  | "few-ports"
+  | "any-target";
 
 /** The laboratory. */
 export interface Stage extends AsyncDisposable {
@@ -58,6 +78,8 @@ export interface Stage extends AsyncDisposable {
   nameOf(site: string): string;
   /** The IPv6 addresses of a site. */
   ipsOf(site: string): readonly string[];
+  /** The address of each router on the way, the first one first. */
+  readonly routers: readonly string[];
 }
 
 const WITHOUT_RAW = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw", "--"];
@@ -83,8 +105,10 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     if (typeof ipv6 !== "number") return ipv6;
     return Array.from({ length: ipv6 }, (_, at) => `${prefixOf(name)}${at + 1}`);
   };
+  const backendsOf = (name: string) =>
+    (site(name).backends ?? []).map((kind, at) => ({ kind, ip: `${prefixOf(name)}b${at}` }));
   const aliveOf = (name: string) => {
-    const { ipv6 = 1, alive = 4 } = site(name);
+    const { ipv6 = 1, alive = 12 } = site(name);
     return typeof ipv6 === "number" ? ipsOf(name).slice(0, alive) : [];
   };
 
@@ -101,7 +125,10 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
   for (const node of [1, 2, 3, 4]) await setRules(node);
   const [a, b, c, dns64] = (
     await Promise.all([
-      startUnbound({ zones: [...ZONES], server: knot.endpoint, trustAnchors: anchors }),
+      startUnbound({
+        ...{ zones: [...ZONES], server: knot.endpoint, trustAnchors: anchors },
+        localData: names.flatMap((name) => site(name).first ?? []),
+      }),
       startUnbound({ zones: [...ZONES], server: knot.endpoint }),
       startUnbound({
         ...{ zones: [...ZONES], server: knot.endpoint },
@@ -125,6 +152,8 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     "all-silent": [deaf, deaf, deaf],
     dns64: [dns64, dns64, dns64],
     "no-raw": [a, b, c],
+    "few-ports": [a, b, c],
+    "any-target": [a, b, c],
   };
 
   /** The zones and their trust anchors. */
@@ -185,6 +214,13 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     ]);
     const forward = "echo 1 > /proc/sys/net/ipv4/ip_forward";
     const tables: string[][] = [];
+    for (const name of names) {
+      const { loopAt } = sites[name] ?? {};
+      if (loopAt === undefined) continue;
+      const back = chain.hops[loopAt - 1]?.replace(/2$/, "1");
+      const line = `route add ${prefixOf(name)}/64 via ${back}`;
+      tables[loopAt] = [...(tables[loopAt] ?? []), line];
+    }
     for (const [at, name] of names.entries()) {
       const { narrow } = sites[name] ?? {};
       if (narrow === undefined) continue;
@@ -230,6 +266,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
               ...names.flatMap((name) => [
                 ...live4Of(name).map((ip) => `addr add ${ip}/32 dev lo`),
                 ...aliveOf(name).map((ip) => `addr add ${ip}/128 dev lo nodad`),
+                ...backendsOf(name).map(({ ip }) => `addr add ${ip}/128 dev lo nodad`),
               ]),
             ]),
       ]);
@@ -240,16 +277,36 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     return names.flatMap((name) => ipsOf(name).flatMap((ip) => site(name).rules?.(ip)[node] ?? []));
   }
 
+  /** Rules that give each connection to the next server behind an address. */
+  function balancing(): readonly string[] {
+    return names.flatMap((name) => {
+      const backends = backendsOf(name);
+      if (backends.length === 0) return [];
+      const map = backends.map(({ ip }, at) => `${at} : ${ip}`).join(", ");
+      const to = `dnat to numgen inc mod ${backends.length} map { ${map} }`;
+      const rule = `ip6 daddr ${ipsOf(name)[0]} tcp dport { 80, 443 }`;
+      // Bare SYNs are counted for themselves, so that every fourth connection meets the fourth server.
+      return [`${rule} tcp doff 6 ${to}`, `${rule} ${to}`];
+    });
+  }
+
   async function setRules(node: number) {
     const chainOf = (hook: string, rules: readonly string[]) =>
       [`chain ${hook} {`, `type filter hook ${hook} priority 0;`, ...rules, "}"].join("\n");
     const vanish = "icmpv6 type packet-too-big drop";
+    // Their answers vanish, and not what they get: who is forgotten may meet another server with the next SYN.
+    const silent = names.flatMap((name) =>
+      backendsOf(name).flatMap(({ ip, kind }) => (kind === "silent" ? `ip6 saddr ${ip} drop` : [])),
+    );
     const isNarrow = names.some((name) => site(name).narrow?.at === node && node === ROUTERS);
     const text = [
       "flush ruleset",
       "table ip6 lab {",
       chainOf(node === SERVER ? "input" : "forward", rulesOf(node)),
-      chainOf("output", isNarrow ? [vanish] : []),
+      chainOf("output", [...(isNarrow ? [vanish] : []), ...(node === SERVER ? silent : [])]),
+      ...(node === SERVER
+        ? ["chain balance {", "type nat hook prerouting priority dstnat;", ...balancing(), "}"]
+        : []),
       "}",
     ].join("\n");
     await chain.exec(node, ["nft", "-f", "-"], `${text}\n`);
@@ -273,6 +330,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
       const {
         server = "web",
         certificate = "good",
+        certificate6 = certificate,
         answer = "return 200 ok;",
         answer6,
         more = "",
@@ -280,13 +338,23 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
       if (server !== "web" && server !== "plain") return [];
       const tls = server === "web" ? " ssl" : "";
       const listen = (ip: string) => `listen ${ip}:80; listen ${ip}:443${tls};`;
-      const block = (lines: string, said: string) =>
-        `server { ${lines} server_name ${nameOf(name)}; ${certificateLines(folder, certificate)} ${more} location / { ${said} } }`;
+      const block = (lines: string, said: string, kind: CertificateKind) =>
+        `server { ${lines} server_name ${nameOf(name)}; ${certificateLines(folder, kind)} ${more} location / { ${said} } }`;
       const six = aliveOf(name).map((ip) => listen(`[${ip}]`));
       const four = live4Of(name).map(listen);
+      const behind = backendsOf(name).filter(({ kind }) => kind !== "refuses");
       return [
-        ...six.map((line) => block(line, answer6 ?? answer)),
-        ...four.map((line) => block(line, answer)),
+        ...six.map((line) => block(line, answer6 ?? answer, certificate6)),
+        ...four.map((line) => block(line, answer, certificate)),
+        ...behind.map(({ ip, kind }) =>
+          block(
+            listen(`[${ip}]`),
+            kind === "fails" ? "return 500;" : answer,
+            kind === "well" || kind === "silent" || kind === "fails"
+              ? certificate
+              : (kind as CertificateKind),
+          ),
+        ),
       ];
     });
     const file = join(folder, "nginx.conf");
@@ -298,7 +366,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
       `user root root; daemon off; master_process off; pid ${folder}/nginx.pid; error_log ${folder}/nginx.log;
 events {}
 http { access_log ${folder}/access.log; ${temporary} server_names_hash_bucket_size 128;
-proxy_read_timeout 60s;
+proxy_read_timeout 60s; proxy_buffering off; limit_req_zone $server_addr zone=few:1m rate=1r/m;
 ${servers.join("\n")}
 }`,
     );
@@ -311,16 +379,17 @@ ${servers.join("\n")}
   async function startOddServers() {
     const words = names.flatMap((name) => {
       const { server = "web" } = site(name);
-      if (server !== "tarpit" && server !== "ssh" && server !== "closer") return [];
+      if (server === "web" || server === "plain" || server === "none") return [];
       const port = server === "ssh" ? ["22", "80", "443"] : ["443"];
+      const kind = server === "h2" ? `h2:${join(folder, "good")}` : server;
       return [...aliveOf(name), ...live4Of(name)].flatMap((ip) =>
-        port.flatMap((each) => [ip, each, server]),
+        port.flatMap((each) => [ip, each, kind]),
       );
     });
     const child = spawnInside([
       process.execPath,
       join(import.meta.dir, "../../lab/odd-servers.ts"),
-      ...["127.0.0.1", "9", "tarpit"],
+      ...["127.0.0.1", "9", "tarpit", "127.0.0.1", "10", "stalls", "127.0.0.1", "11", "cuts"],
       ...words,
     ]);
     const { value } = await child.stdout.getReader().read();
@@ -400,9 +469,11 @@ dynamic-pool 192.168.255.0/24\ndata-dir ${folder}/tayga\n`,
       SIXSCOPE_RESOLVER_B: second,
       SIXSCOPE_RESOLVER_C: third,
       SIXSCOPE_TRUST_ANCHORS: anchorsFile,
-      SIXSCOPE_TARGETS: "global",
-      SIXSCOPE_TARGETS_ALLOW: "2001:db8::/32,2001:db9::/32,192.0.2.0/24",
-      SIXSCOPE_PROBE_PORTS: "any",
+      ...(resolvers !== "any-target" && {
+        SIXSCOPE_TARGETS: "global",
+        SIXSCOPE_TARGETS_ALLOW: "2001:db8::/32,2001:db9::/32,192.0.2.0/24",
+      }),
+      ...(resolvers !== "few-ports" && { SIXSCOPE_PROBE_PORTS: "any" }),
       SIXSCOPE_RATE_KEY: "100000",
       NODE_EXTRA_CA_CERTS: authorityFile,
     };
@@ -426,6 +497,7 @@ dynamic-pool 192.168.255.0/24\ndata-dir ${folder}/tayga\n`,
   return {
     nameOf,
     ipsOf,
+    routers: chain.hops.slice(0, ROUTERS),
     service(resolvers) {
       const started = services.get(resolvers) ?? startWarm(resolvers);
       services.set(resolvers, started);

@@ -1,5 +1,7 @@
 /** The conclusions of mtr about networks whose truth changes under way, in hundreds of runs. */
 import { expect, test } from "bun:test";
+import { formatIpv6 } from "../../../src/addr/format.ts";
+import type { Ipv6Address } from "../../../src/addr/ipv6.ts";
 import type { Response } from "../../../src/icmp/prober/response.ts";
 import { MtrRounds, type Outcome } from "../../../src/tools/mtr/rounds.ts";
 import { stationAddress } from "../../icmp/fake.ts";
@@ -9,9 +11,9 @@ const RUNS = 250;
 
 const received = { scopeId: 0, rttMs: 1, hopLimit: 64 };
 
-const answerOf = (hop: number, isTarget: boolean): Response => ({
+const answerOf = (hop: number, isTarget: boolean, route: number): Response => ({
   ...received,
-  from: stationAddress(isTarget ? 99 : hop),
+  from: isTarget ? stationAt(99) : routerAt(hop, route),
   ...(isTarget
     ? { kind: "reply", isOtherSource: false }
     : { kind: "error", type: 3, code: 0, parameter: 0, extensions: { mpls: [], interfaces: [] } }),
@@ -34,11 +36,22 @@ interface Truth {
   readonly silent?: (hop: number) => number;
   /** Rounds that were sent before the answers of a round came. */
   readonly inFlight?: number;
+  /** Which route a round takes: a number in the addresses of the routers from the second hop on; 0 by default. */
+  readonly route?: (round: number) => number;
 }
 
-/** The reports of runs with the seeds 1 to `RUNS`. */
-function* reports({ rounds, at, every, silent, inFlight = 0 }: Truth) {
-  for (let seed = 1; seed <= RUNS; seed++) {
+const stations = new Map<number, Ipv6Address>();
+const stationAt = (number: number) => stations.getOrInsertComputed(number, stationAddress);
+
+/** The router at a hop of a route; the first hop and the target are on all of them. */
+const routerAt = (hop: number, route: number) => stationAt(hop > 1 ? hop + 256 * route : hop);
+
+/** The reports of runs with the seeds from 1, by default to `RUNS`. */
+function* reports(
+  { rounds, at, every, silent, inFlight = 0, route = () => 0 }: Truth,
+  runs = RUNS,
+) {
+  for (let seed = 1; seed <= runs; seed++) {
     const random = randomFrom(seed);
     const counted = new MtrRounds();
     const tokens: number[] = [];
@@ -57,7 +70,7 @@ function* reports({ rounds, at, every, silent, inFlight = 0 }: Truth) {
           if (tokens[to] < 1) return "silent";
           tokens[to]--;
         }
-        return answerOf(to, to === length);
+        return answerOf(to, to === length, route(number));
       };
       for (let hop = 1; hop <= asked; hop++) round.push(ask(hop));
       const isRouter = (outcome: Outcome | undefined) =>
@@ -80,15 +93,15 @@ const outage =
   (round: number) => ({ length, loss: only(link, round >= from && round < to ? share : 0) });
 
 /** How often the place of the loss is right (the link is in it), wrong, and exactly the link. */
-function places(truth: Truth, link: number) {
+function places(truth: Truth, link: number, runs = RUNS) {
   let [right, wrong, exact] = [0, 0, 0];
-  for (const { begin } of reports(truth)) {
+  for (const { begin } of reports(truth, runs)) {
     if (begin === null) continue;
     if (begin.from < link && link <= begin.to) right++;
     else wrong++;
     if (begin.from === link - 1 && begin.to === link) exact++;
   }
-  return { right: right / RUNS, wrong: wrong / RUNS, exact: exact / RUNS };
+  return { right: right / runs, wrong: wrong / runs, exact: exact / runs };
 }
 
 const LIMITED = { every: () => 5 };
@@ -170,4 +183,45 @@ test.each<[name: string, Truth]>([
 ])("what the path lost is never what a hop did not answer: %s", (_, truth) => {
   expect(blamed(truth, [3])).toBeLessThanOrEqual(0.01);
   expect(places(truth, 3).wrong).toBeLessThanOrEqual(0.02);
+});
+
+const ROUTE_RUNS = 100;
+
+/** A change of route in the middle of a run, and the loss of a link of one route alone. */
+const changed = (isLossy: (round: number) => boolean, link: number, share: number): Truth => ({
+  rounds: 40,
+  route: (round) => (round < 20 ? 1 : 2),
+  at: (round) => ({ length: 8, loss: only(link, isLossy(round) ? share : 0) }),
+});
+
+const isOld = (round: number) => round < 20;
+const isNew = (round: number) => round >= 20;
+
+// biome-ignore format: a table
+test.each<[name: string, link: number, route: number, Truth, placed: number]>([
+  ["the new one is dead from the third link on", 3, 2, changed(isNew, 3, 1), 0.99],
+  ["the new one is dead from the last link on", 8, 2, changed(isNew, 8, 1), 0.99],
+  ["the new one loses half at the fifth link", 5, 2, changed(isNew, 5, 0.5), 0.9],
+  ["the new one loses a third at the fifth link", 5, 2, changed(isNew, 5, 0.33), 0.7],
+  ["the old one loses half at the fifth link", 5, 1, changed(isOld, 5, 0.5), 0.9],
+  ["the old one was dead from the fifth link on", 5, 1, changed(isOld, 5, 1), 0.9],
+  ["the new one is dead for its last rounds", 4, 2, changed((round) => round >= 30, 4, 1), 0.99],
+  ["rounds take turns, and one loses half at the fourth link", 4, 2, { ...changed((round) => round % 2 === 1, 4, 0.5), route: (round) => 1 + (round % 2) }, 0.7],
+  ["both lose a third at the sixth link", 6, 0, changed(() => true, 6, 0.33), 0.7],
+])("after a change of route, the loss is placed on the path that has it: %s", (_, link, route, truth, placed) => {
+  const found = places(truth, link, ROUTE_RUNS);
+  expect(found.wrong).toBeLessThanOrEqual(0.03);
+  expect(found.right).toBeGreaterThanOrEqual(placed);
+  let [named, strange] = [0, 0];
+  for (const { begin, lossPath } of reports(truth, ROUTE_RUNS)) {
+    for (const hop of begin === null ? [] : [begin.from, begin.to]) {
+      const address = lossPath[hop - 1];
+      if (hop === 0 || !address || hop === 8) continue;
+      named++;
+      const routers = [1, 2].filter((each) => route === 0 || each === route);
+      if (!routers.some((each) => address === formatIpv6(routerAt(hop, each)))) strange++;
+    }
+  }
+  expect(named).toBeGreaterThan(ROUTE_RUNS / 2);
+  expect(strange / named).toBeLessThanOrEqual(0.01);
 });

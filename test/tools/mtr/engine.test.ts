@@ -5,6 +5,7 @@ import { formatIpv6 } from "../../../src/addr/format.ts";
 import { Prober } from "../../../src/icmp/prober/prober.ts";
 import { type MtrOutcome, type MtrRequest, mtr } from "../../../src/tools/mtr/engine.ts";
 import type { MtrReport } from "../../../src/tools/mtr/rounds.ts";
+import { mtrVerdict } from "../../../src/tools/mtr/verdict.ts";
 import type { Traced } from "../../../src/tools/trace/engine.ts";
 import type { TraceHop } from "../../../src/tools/trace/responses.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
@@ -77,7 +78,7 @@ describe("over a simulated path", () => {
       ),
     )) as Done;
     expect(told.map(([number]) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    const { kind: _, source: __, flowLabel: ___, error, ...report } = outcome;
+    const { kind: _, source: __, flowLabel: ___, answers: ____, error, ...report } = outcome;
     expect(error).toBeNull();
     expect(told.at(-1)?.[1]).toEqual(report);
     expect(outcome.hops[1]).toMatchObject({ sent: 10, received: 6, cause: "unclear" });
@@ -220,6 +221,36 @@ describe("over a simulated path", () => {
     expect([sent, received, errors, unknown]).toEqual([18, 12, 0, 0]);
     expect(outcome.hops[2]).toMatchObject(outcome.toTarget);
   });
+
+  test.each([5, 1])(
+    "the first SYN-ACK that is lost is lost, though the target sends it again: round %i",
+    async (lost) => {
+      let syns = 0;
+      const way = path(stations(4));
+      const { clock, engine } = start((packet, sentMs) => {
+        const answers = way(packet, sentMs) as FakeResponse[];
+        if (packet.hopLimit < 4) return answers;
+        syns++;
+        // The trace sends more than one.
+        const nth = (packet.turn ?? 0) - 32;
+        return answers.map((each) => ({
+          ...each,
+          state: nth === 7 ? "closed" : "open",
+          delayMs: each.delayMs + (nth === lost ? 1000 : 0),
+        }));
+      });
+      const probedPort = { protocol: "tcp", port: 443 } as const;
+      const request = { ...REQUEST, target: stationAddress(4), probedPort, timeoutMs: 2000 };
+      const outcome = (await clock.run(engine.mtr(request))) as Done;
+      expect(syns).toBeGreaterThan(10);
+      expect(outcome.toTarget).toMatchObject({ sent: 10, received: 9, retransmitted: 1, loss: 10 });
+      expect(outcome.hops.at(-1)).toMatchObject({ received: 9, loss: 10 });
+      expect(outcome.answers.toSorted()).toEqual(["closed", ...Array(9).fill("open")]);
+      expect(mtrVerdict(outcome.hops, outcome as never, outcome).text).toContain(
+        "To 1 SYN, only a retransmitted SYN-ACK came",
+      );
+    },
+  );
 
   test("what the network lost is counted, whatever changes under way", async () => {
     const prober = (network: Network) => {

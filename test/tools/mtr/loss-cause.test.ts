@@ -4,7 +4,7 @@ import {
   explainLoss,
   type LossBegin,
   type LossCause,
-  RoundTrials,
+  PathTrials,
 } from "../../../src/tools/mtr/loss-cause.ts";
 import { randomFrom } from "../../lab/simulation.ts";
 
@@ -12,10 +12,7 @@ type Row = readonly [count: number, failed: number];
 
 function explain(...rows: readonly Row[]) {
   const hops = rows.map(([count, failed]) => ({ count, failed }));
-  return explainLoss(
-    Object.assign(new RoundTrials(), { hops, target: hops.at(-1) }),
-    new RoundTrials(),
-  );
+  return explainLoss(Object.assign(new PathTrials(), { hops, target: hops.at(-1) }));
 }
 
 const short = (causes: readonly (LossCause | null)[]) =>

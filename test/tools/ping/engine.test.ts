@@ -69,7 +69,7 @@ describe("a ping", () => {
     expect(outcome).toEqual({
       kind: "done",
       source: SOURCE,
-      state: undefined,
+      answers: [],
       results: [1, 2, 3, 4].map((seq) => ({ seq, ttl: 60, rtt: 10 })),
       stats: { transmitted: 4, received: 4, loss: 0, min: 10, avg: 10, max: 10 },
       lost: [],
@@ -224,6 +224,60 @@ describe("a ping", () => {
     const { results, lost } = await finish(lab, { ...REQUEST, count: 100, intervalMs: 10 });
     expect(results).toHaveLength(75);
     expect(lost.map(({ seq }) => seq % 4)).toEqual(Array(25).fill(0));
+  });
+});
+
+describe("a ping of a TCP port", () => {
+  const SYNS = { ...REQUEST, probedPort: { protocol: "tcp", port: 443 } } as const;
+
+  /** What became of SYNs that were answered after these times, with RST where they are negative. */
+  const asked = async (timesMs: readonly number[], more: Partial<PingRequest> = {}) => {
+    const lab = start(
+      byNumber((nth, reply) => {
+        const ms = timesMs[nth - 1] ?? 0;
+        return [{ ...reply, delayMs: Math.abs(ms), state: ms < 0 ? "closed" : "open" }];
+      }),
+    );
+    const request = { ...SYNS, count: timesMs.length, timeoutMs: 2000, ...more };
+    return await finish(lab, request);
+  };
+
+  // biome-ignore format: a table
+  test.each<[name: string, timesMs: number[], again: number[]]>([
+    ["one of four, a second late", [10, 1012, 11, 9], [2]],
+    ["the first", [1010, 10, 11, 9], [1]],
+    ["two of four", [1010, 10, 1030, 9], [1, 3]],
+    ["0.9 s behind the median", [20, 20, 920, 20], [3]],
+    ["a little less", [20, 20, 919, 20], []],
+    ["a far target, where all take a second", [1010, 1030, 1020, 1900], []],
+    ["a far target, and one a second behind", [700, 720, 1710, 690], [3]],
+    ["one SYN alone", [1010], []],
+    ["a second late with RST, which is sent once", [10, -1012, 10, 10], []],
+  ])("whose SYN-ACK comes again has lost one: %s", async (_, timesMs, again) => {
+    const { lost, results, stats, verdict } = await asked(timesMs);
+    expect(lost).toEqual(
+      again.map((seq) => ({ seq, reason: "retransmitted", rtt: timesMs[seq - 1] ?? 0 })),
+    );
+    expect(stats).toMatchObject({ transmitted: timesMs.length, received: results.length });
+    expect(stats.loss).toBe((again.length / timesMs.length) * 100);
+    const sentence =
+      again.length === 0 ? "" : `To ${again.length} SYN${again.length === 1 ? "" : "s"}, only a retransmitted SYN-ACK came`;
+    expect(verdict.text).toContain(sentence);
+    expect(verdict.text.includes("retransmitted")).toBe(again.length > 0);
+  });
+
+  test("has the state of every answer", async () => {
+    const { answers, results } = await asked([10, -10, 10, 1010, -10]);
+    expect(answers).toEqual(["open", "closed", "open", "closed", "open"]);
+    expect(results).toHaveLength(4);
+  });
+
+  test("that is none says nothing of retransmissions", async () => {
+    const udp = { protocol: "udp", port: 53 } as const;
+    for (const probedPort of [udp, undefined]) {
+      const { lost } = await asked([10, 1010, 10, 10], { probedPort });
+      expect(lost).toEqual([]);
+    }
   });
 });
 

@@ -13,6 +13,7 @@ export const checkView: View<CheckDocument> = {
 const HEADINGS: Readonly<Record<string, string>> = {
   here: "This machine",
   names: "Name",
+  zone: "Name",
   compare: "IPv6 and IPv4",
 };
 

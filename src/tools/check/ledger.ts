@@ -1,0 +1,178 @@
+/** The ledger of a check: what was tried, and how each attempt ended. Every number that a check says is counted here. */
+import { median, round } from "../../util/numbers.ts";
+import { atLeastChance, fisherExact, type Trials } from "../../util/statistics.ts";
+import { retransmittedFromMs } from "../ledger.ts";
+import type { Finding, Kind } from "./findings.ts";
+import type { Facts } from "./result.ts";
+
+/** One attempt. */
+export interface Attempt extends Facts {
+  readonly kind: Kind;
+  readonly ip: string;
+  /** The number of its transaction, or of its pair of probes, at this address. */
+  readonly turn: number;
+  /** When it began, in milliseconds since the check did. */
+  readonly atMs: number;
+  /** How long it took, in milliseconds. */
+  readonly ms: number;
+  /** Why it did not work: a finding, the name of an ICMPv6 error, or another word; null if it did. */
+  readonly reason: string | null;
+  /** What it has shown, in a sentence. */
+  readonly text?: string;
+  /** What is wrong, also if it has worked. */
+  readonly finding?: Finding;
+  /** The sender of an ICMPv6 error. */
+  readonly at?: string;
+  /** True if the body of the response was read. */
+  readonly isRead?: boolean;
+  /** The fingerprints of the certificates that the server showed, its own first. */
+  readonly chain?: readonly string[];
+}
+
+export const isIpv6 = (ip: string) => ip.includes(":");
+
+export const worked = ({ reason }: Pick<Attempt, "reason">) => reason === null;
+
+/**
+ * Marks SYNs of which only a retransmitted SYN-ACK came as lost: the return path lost the first. A path on which echo
+ * replies take as long is only slow.
+ */
+export function withRetransmitted(rows: readonly Attempt[]): Attempt[] {
+  const ips = Map.groupBy(rows.filter(worked), ({ ip }) => ip);
+  const bounds = new Map(
+    [...ips].map(([ip, answered]) => {
+      const of = (kind: Kind) => answered.filter((row) => row.kind === kind).map(({ ms }) => ms);
+      return [ip, Math.max(retransmittedFromMs(of("syn")), ...of("echo"))] as const;
+    }),
+  );
+  return rows.map((row) => {
+    const isLate = row.kind === "syn" && worked(row) && row.ms >= (bounds.get(row.ip) ?? Infinity);
+    return isLate ? { ...row, reason: "retransmitted" } : row;
+  });
+}
+
+/** The attempts of each address and kind, as documents show them. */
+export function attemptsOf(rows: readonly Attempt[]) {
+  const groups = Map.groupBy(rows, ({ ip, kind }) => `${ip} ${kind}`);
+  return [...groups.values()].map((all) => {
+    const [{ ip, kind }] = all as [Attempt];
+    const { made, worked: count, failed } = tallyOf(all);
+    const times = all.filter(worked).map(({ ms }) => round(ms, 3));
+    const rtt = { min: Math.min(...times), median: median(times) ?? 0, max: Math.max(...times) };
+    return { ip, kind, made, worked: count, failed, rtt: times.length > 0 ? rtt : null };
+  });
+}
+
+/** How many attempts were made, how many worked, and why the others did not. */
+export function tallyOf(rows: readonly Attempt[]) {
+  const failed: Record<string, number> = {};
+  for (const { reason } of rows) if (reason !== null) failed[reason] = (failed[reason] ?? 0) + 1;
+  return { made: rows.length, worked: rows.filter(worked).length, failed };
+}
+
+/** The order of texts by their characters. */
+export const byText = (a: string, b: string) => (a < b ? -1 : Number(a > b));
+
+/** The order of attempts, which is that of no list. */
+export const byTime = (a: Attempt, b: Attempt) =>
+  a.atMs - b.atMs || byText(a.ip, b.ip) || a.turn - b.turn || byText(a.kind, b.kind);
+
+/** The attempt that stands for those that failed: the first of those with the most frequent reason. */
+export function typical(failures: readonly Attempt[]): Attempt | undefined {
+  const { failed } = tallyOf(failures);
+  const most = Math.max(...Object.values(failed));
+  // By name, as the order of the rows says nothing.
+  const reason = Object.keys(failed)
+    .toSorted()
+    .find((each) => failed[each] === most);
+  return failures.filter((row) => row.reason === reason).toSorted(byTime)[0];
+}
+
+/** The transactions over a family, each with the part that failed; of an address, in their order. */
+export function transactionsOf(rows: readonly Attempt[]) {
+  const parts = rows.filter(({ kind }) => kind !== "syn" && kind !== "echo");
+  return [...Map.groupBy(parts, ({ ip, turn }) => `${ip} ${turn}`).values()]
+    .map((all) => ({ ...(all[0] as Attempt), reason: null, ...all.find((row) => !worked(row)) }))
+    .toSorted(byTime);
+}
+
+/** Below this, chance does not explain what was counted. */
+const SIGNIFICANT = 0.01;
+
+/** Failures at the end without which a service has not stopped. */
+const MIN_STOPPED = 3;
+
+/**
+ * True if something worked, and from some moment on at least three attempts were made and all failed. If some had failed
+ * before, the end must be more than chance.
+ *
+ * @param rows attempts of one address that say the same of it
+ */
+export function hasStopped(rows: readonly Attempt[]): boolean {
+  const all = rows.toSorted(byTime);
+  // A SYN-ACK that came again is an answer.
+  const isAnswered = ({ reason }: Attempt) => reason === null || reason === "retransmitted";
+  const atEnd = all.length - 1 - all.findLastIndex(isAnswered);
+  if (atEnd === all.length || atEnd < MIN_STOPPED) return false;
+  const failed = all.filter((row) => !isAnswered(row)).length;
+  let chance = 1;
+  for (let at = 0; at < atEnd; at++) chance *= (failed - at) / (all.length - at);
+  return failed === atEnd || chance < SIGNIFICANT;
+}
+
+/** Reasons of packets that are gone: whatever answers, with an error too, has not lost one. */
+export const LOST: readonly (string | null)[] = ["timeout", "retransmitted"];
+
+/** Loss on a path that nobody has to look for. */
+const USUAL_LOSS = 0.01;
+
+const trialsOf = (rows: readonly Attempt[]): Trials => ({
+  count: rows.filter(({ reason }) => reason === null || LOST.includes(reason)).length,
+  failed: rows.filter(({ reason }) => LOST.includes(reason)).length,
+});
+
+/** `3 of 20 SYNs`: how many of how many. */
+export const shareText = (failed: number, count: number, noun: string) =>
+  `${failed} of ${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** SYNs that no kernel sends, for which a firewall may have no reply: none was answered, and each connection was. */
+export function areBare(syns: readonly Attempt[], connects: readonly Attempt[]): boolean {
+  const { failed } = trialsOf(syns);
+  return failed > 0 && failed === syns.length && connects.length > 0 && connects.every(worked);
+}
+
+/**
+ * The loss at an address, by SYNs and the echo requests beside them; null without any. A limit of new connections takes SYNs
+ * alone; a path takes both.
+ */
+export function lossOf(rows: readonly Attempt[]): { finding: Finding; text: string } | null {
+  const of = (kind: Kind) => rows.filter((row) => row.kind === kind);
+  const syns = of("syn");
+  const [syn, echo] = [trialsOf(syns), trialsOf(of("echo"))];
+  if (syn.failed === 0 || areBare(syns, of("connect"))) return null;
+  const late = syns.filter(({ reason }) => reason === "retransmitted").length;
+  const isEchoSilent = echo.failed === echo.count;
+  const counted = `${shareText(syn.failed, syn.count, "SYN")} and ${shareText(echo.failed, echo.count, "echo request")} were lost`;
+  const unanswered = { ...syn, failed: syn.failed - late };
+  if (!isEchoSilent && fisherExact(unanswered, echo) < SIGNIFICANT) {
+    const text = `${counted}: the server or a firewall may limit new connections.`;
+    return { finding: "unknown", text };
+  }
+  // A target may limit its echo replies too.
+  const isEchoLimited = isEchoSilent || fisherExact(echo, syn) < SIGNIFICANT;
+  const both = isEchoLimited
+    ? syn
+    : { count: syn.count + echo.count, failed: syn.failed + echo.failed };
+  const isLoss = atLeastChance(both, USUAL_LOSS) < SIGNIFICANT;
+  const where =
+    late === syn.failed
+      ? `; the SYN-ACK of each came a second late, so it was lost on the return path`
+      : late > 0
+        ? `; ${shareText(late, syn.failed, "SYN-ACK")} came a second late, so both directions lose packets`
+        : isLoss
+          ? "; no SYN-ACK came late, so they were lost on the way there, or the target limits them"
+          : ", which can be chance";
+  // A path takes both kinds; where one alone is lost, and not enough of it, nothing tells a limit from loss.
+  const isSure = isLoss && (late > 0 || (!isEchoLimited && echo.failed > 0));
+  return { finding: isSure ? "path-loss" : "path-doubtful", text: `${counted}${where}.` };
+}

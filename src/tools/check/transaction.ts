@@ -1,0 +1,364 @@
+/** A transaction as a browser makes it, at one address: a connection, the handshake of TLS, a request and its response. */
+import { addAbortListener } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { type IpAddress, tryParseIp } from "../../addr/ip.ts";
+import { openConnection, sourceTo } from "../../gate/connection.ts";
+import type { Caller, Gate } from "../../gate/gate.ts";
+import { errorCode, reasonOf } from "../../util/errors.ts";
+import { printable, quote } from "../../util/text.ts";
+import { VERSION } from "../../util/version.ts";
+import { chainOf, judgeCertificate } from "./certificate.ts";
+import { FINDINGS, type Finding } from "./findings.ts";
+import { headReader } from "./http-head.ts";
+import type { Attempt } from "./ledger.ts";
+import type { Seen } from "./result.ts";
+
+/** A service at one address. */
+export interface Service {
+  /** The address that is connected to; nothing is resolved again. */
+  readonly ip: string;
+  readonly port: number;
+  /** The name that the certificate and the site are asked for; null where only the address is known. */
+  readonly name: string | null;
+  readonly isTls: boolean;
+  /** What is asked for; by default the root. */
+  readonly path?: string;
+}
+
+/** How far a transaction goes, and for whom. */
+export interface Through {
+  readonly gate: Gate;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  /** `request` asks for a page, `body` reads it too. */
+  readonly depth: "connect" | "handshake" | "request" | "body";
+  /** Follows a redirect, and says what is wrong with where it leads; null if nothing is. */
+  follow?(location: string): Promise<{ readonly finding: Finding; readonly text: string } | null>;
+}
+
+/** The parts of a transaction, in their order. */
+export type Part = Omit<Attempt, "ip" | "turn" | "atMs">;
+
+/** Ports where a server is expected to speak HTTP, without TLS and with it. */
+export const [PLAIN_PORT, TLS_PORT] = [80, 443];
+
+/** Milliseconds for a connection, a handshake, a response, and its body: three SYNs of the kernel are within. */
+const ANSWER_MS = 4_000;
+
+/** Bytes of a body that are read. */
+const MAX_BODY_BYTES = 65_536;
+
+/** Characters of a text that a server chose. */
+const MAX_TEXT = 200;
+
+const clip = (text: string) => printable(text.slice(0, MAX_TEXT));
+
+/** The message of an error if a server closes a connection without one. */
+const CLOSED = "it closed the connection";
+
+/** The head of a response, and what is known of its body. */
+interface Answer {
+  readonly status: number;
+  readonly location: string | undefined;
+  /** The body's length as the head says it; null if it does not. */
+  readonly length: number | null;
+  /** Waits for the body, and returns its bytes, and whether they are all. */
+  body(): Promise<{ readonly bytes: number; readonly isWhole: boolean }>;
+}
+
+/** An end that is no answer: silence, or what came in its place. */
+class NoAnswer extends Error {
+  readonly isSilence: boolean;
+
+  /** @param cause what came; absent for silence */
+  constructor(cause?: unknown) {
+    super(cause === undefined ? "silence" : clip(errorCode(cause) ?? reasonOf(cause)), { cause });
+    this.isSilence = cause === undefined;
+  }
+}
+
+/** Makes the function that waits for one thing after another that a socket brings. */
+function waiterOf(socket: Socket, signal: AbortSignal) {
+  const { promise: ended, reject: end } = Promise.withResolvers<never>();
+  ended.catch(() => {});
+  socket.on("error", (error) => end(new NoAnswer(error)));
+  socket.on("close", () => end(new NoAnswer(new Error(CLOSED))));
+  /** @throws NoAnswer, or the signal's reason */
+  return async <T>(
+    listen: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
+  ) => {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const timer = setTimeout(() => reject(new NoAnswer()), ANSWER_MS);
+    using _ = addAbortListener(signal, () => reject(signal.reason));
+    listen(resolve, (error) => reject(new NoAnswer(error)));
+    return await Promise.race([promise, ended]).finally(() => clearTimeout(timer));
+  };
+}
+
+type Wait = ReturnType<typeof waiterOf>;
+
+/** Any certificate is taken, so that one that is not valid can be described. */
+const tlsOf = ({ name }: Service) => ({
+  rejectUnauthorized: false,
+  ALPNProtocols: ["h2", "http/1.1"],
+  ...(name !== null && { servername: name }),
+});
+
+/** Codes of bytes that are no record of TLS; other errors are alerts of a server, or a connection that is closed. */
+const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
+
+const found = (finding: Finding, text: string): Seen => ({ finding, text });
+
+/** Judges why there was no handshake. */
+function judgeNoHandshake({ isSilence, message }: NoAnswer): Seen {
+  if (isSilence) {
+    const text = `The connection opens, and then the server does not answer the TLS handshake within ${ANSWER_MS / 1000} seconds.`;
+    return found("tls-silent", text);
+  }
+  return NOT_TLS.test(message)
+    ? found("not-tls", `The server does not speak TLS on this port (${message}).`)
+    : found("tls-failed", `The TLS handshake fails (${message}).`);
+}
+
+/** Judges why there was no response. */
+function judgeNoHead({ isSilence, message }: NoAnswer): Seen {
+  if (isSilence) {
+    const text = `The server does not answer an HTTP request within ${ANSWER_MS / 1000} seconds.`;
+    return found("http-silent", text);
+  }
+  return message === "ECONNRESET" || message === CLOSED
+    ? found("http-silent", "The server closes the connection and does not answer an HTTP request.")
+    : found("not-http", `The server does not answer with HTTP (${message}).`);
+}
+
+/** Judges a response, and reads its body if that is asked for. */
+async function judgeAnswer(answer: Answer, isRead: boolean): Promise<Seen> {
+  const { status, location, length } = answer;
+  if (!(status >= 100 && status <= 999)) {
+    return found("not-http", `The server answers with status ${status}, which is not valid.`);
+  }
+  const text = `The server answers with status ${status}.`;
+  if (status >= 500) return { finding: "http-error", text, httpStatus: status };
+  const { bytes, isWhole } = isRead ? await answer.body() : { bytes: 0, isWhole: true };
+  if (!isWhole) {
+    const of = length === null ? "" : ` of ${length}`;
+    const cut = `${text} Only ${bytes}${of} bytes of the body came within ${ANSWER_MS / 1000} seconds.`;
+    return { finding: "response-incomplete", text: cut, httpStatus: status };
+  }
+  const to = location === undefined ? "" : `, and redirects to ${clip(location)}`;
+  return { text: `${text.slice(0, -1)}${to}.`, httpStatus: status };
+}
+
+const isRedirect = (status: number) => status >= 300 && status < 400 && status !== 304;
+
+/** The name of the host as requests and URLs have it. */
+export const hostOf = ({ name, ip }: Pick<Service, "name" | "ip">) =>
+  name ?? (ip.includes(":") ? `[${ip}]` : ip);
+
+const lengthOf = (text: string | undefined) =>
+  text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+
+/** The end of a body in chunks without trailers; RFC 9112 section 7.1. */
+const LAST_CHUNK = "0\r\n\r\n";
+
+/** How a body comes. */
+interface BodyWay {
+  /** Null if it ends with the connection, or its stream. */
+  readonly length: number | null;
+  readonly hasChunks?: boolean;
+  /** The beginning, which came with the head. */
+  readonly rest?: string;
+  listen(take: (piece: Buffer) => void, end: () => void, fail: (error: unknown) => void): void;
+}
+
+/** Makes the function that counts a body until it is over. */
+function bodyOf(
+  wait: Wait,
+  { length, hasChunks = false, rest = "", listen }: BodyWay,
+): Answer["body"] {
+  const endsAlone = length === null && !hasChunks;
+  return async () => {
+    let [bytes, tail] = [0, ""];
+    const isOver = () =>
+      bytes >= MAX_BODY_BYTES ||
+      (hasChunks ? tail === LAST_CHUNK : length !== null && bytes >= length);
+    const whole = wait<boolean>((resolve, reject) => {
+      const take = (piece: Buffer) => {
+        bytes += piece.length;
+        tail = (tail + piece.toString("latin1", Math.max(0, piece.length - 5))).slice(-5);
+        if (isOver()) resolve(true);
+      };
+      listen(take, () => resolve(isOver() || endsAlone), reject);
+      take(Buffer.from(rest, "latin1"));
+    });
+    const isWhole = await whole.catch((error: unknown) => {
+      if (!(error instanceof NoAnswer)) throw error;
+      return endsAlone && error.message === CLOSED;
+    });
+    return { bytes, isWhole };
+  };
+}
+
+/** Asks over HTTP/1.1; RFC 9112. Not by `fetch`, which asks the proxy of the environment. */
+async function askHttp1(socket: Socket, service: Service, wait: Wait): Promise<Answer> {
+  const request = [
+    `GET ${service.path ?? "/"} HTTP/1.1`,
+    `Host: ${hostOf(service)}`,
+    `User-Agent: sixscope/${VERSION}`,
+    "Accept: */*",
+    "Accept-Encoding: identity",
+    "Connection: close",
+  ];
+  const read = headReader();
+  const head = await wait<Exclude<ReturnType<typeof read>, null>>((resolve) => {
+    const take = (piece: Buffer) => {
+      const outcome = read(piece);
+      if (outcome === null) return;
+      // Whoever reads the body begins here.
+      socket.off("data", take).pause();
+      resolve(outcome);
+    };
+    socket.on("data", take);
+    socket.write(`${request.join("\r\n")}\r\n\r\n`);
+  });
+  if (typeof head === "string") throw new NoAnswer(new Error(quote(head)));
+  const { status, headers, rest } = head;
+  const isEmpty = status < 200 || status === 204 || status === 304;
+  const hasChunks = !isEmpty && /chunked/i.test(headers.get("transfer-encoding") ?? "");
+  const length = isEmpty ? 0 : hasChunks ? null : lengthOf(headers.get("content-length"));
+  const body = bodyOf(wait, {
+    ...{ length, hasChunks, rest },
+    listen: (take, end) => void socket.on("data", take).on("end", end).resume(),
+  });
+  return { status, length, location: headers.get("location"), body };
+}
+
+/** Asks over HTTP/2; RFC 9113. */
+async function askHttp2(socket: TLSSocket, service: Service, wait: Wait): Promise<Answer> {
+  const authority = hostOf(service);
+  const session = connectHttp2(`https://${authority}`, { createConnection: () => socket });
+  socket.once("close", () => session.destroy());
+  const stream = session.request({
+    ":path": service.path ?? "/",
+    ":authority": authority,
+    "user-agent": `sixscope/${VERSION}`,
+    accept: "*/*",
+    "accept-encoding": "identity",
+  });
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
+  failed.catch(() => {});
+  session.on("error", fail);
+  stream.on("error", fail);
+  const headers = await wait<Record<string, unknown>>((resolve, reject) => {
+    failed.catch(reject);
+    stream.on("response", resolve);
+    stream.on("close", () => reject(new Error(CLOSED)));
+  });
+  const text = (name: string) => {
+    const value = headers[name];
+    return typeof value === "string" ? value : undefined;
+  };
+  const length = lengthOf(text("content-length"));
+  const body = bodyOf(wait, {
+    length,
+    listen(take, end, reject) {
+      failed.catch(reject);
+      stream.on("data", take).on("end", end);
+    },
+  });
+  return { status: Number(headers[":status"]), location: text("location"), length, body };
+}
+
+/** Why there was no connection: Bun calls every error a refusal. */
+async function reasonWithout(ip: string, { isSilence }: NoAnswer): Promise<string> {
+  if (isSilence) return "timeout";
+  return (await sourceTo(ip).catch(() => null)) === null ? "not-sent" : "refused";
+}
+
+/**
+ * Makes a transaction, and tells each of its parts as soon as that has ended. Returns where it redirects to; undefined if
+ * it does not.
+ *
+ * @throws the signal's reason: what was cut by it is not told
+ */
+export async function transact(
+  service: Service,
+  { gate, caller, signal, depth, follow }: Through,
+  tell: (part: Part) => void,
+): Promise<string | undefined> {
+  const { ip, port, name, isTls } = service;
+  const destination = { target: tryParseIp(ip) as IpAddress, port, caller };
+  const hasTls = isTls && depth !== "connect";
+  const tls = hasTls ? tlsOf(service) : undefined;
+  const socket: Socket | null = await openConnection(gate, destination, signal, tls);
+  if (socket === null) throw signal.reason;
+  let startMs = performance.now();
+  const took = () => {
+    const beganMs = startMs;
+    startMs = performance.now();
+    return startMs - beganMs;
+  };
+  /** Tells a part, and returns true if it worked. */
+  const note = (
+    kind: Part["kind"],
+    ms: number,
+    { status: _, ...seen }: Seen,
+    more: Partial<Part> = {},
+  ) => {
+    const { finding } = seen;
+    const reason = finding && FINDINGS[finding].status === "fail" ? finding : null;
+    tell({ kind, ms, reason, ...seen, ...more });
+    return reason === null;
+  };
+  const wait = waiterOf(socket, signal);
+  const secure = new Promise<true>((resolve) => socket.once("secureConnect", () => resolve(true)));
+  /** What is waited for; null where it did not come, which is told. */
+  const orTell = async <T>(
+    waited: Promise<T>,
+    kind: Part["kind"],
+    judge: (end: NoAnswer) => Seen,
+  ) => {
+    try {
+      return await waited;
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
+      const reason = kind === "connect" ? { reason: await reasonWithout(ip, error) } : {};
+      note(kind, took(), judge(error), reason);
+      return null;
+    }
+  };
+  try {
+    const connected = wait<true>((resolve) => socket.once("connect", () => resolve(true)));
+    const nothing = () => ({ text: "" });
+    if (!(await orTell(connected, "connect", nothing))) return undefined;
+    tell({ kind: "connect", ms: took(), reason: null });
+    if (depth === "connect") return undefined;
+    if (hasTls) {
+      const secured = wait<true>((resolve) => void secure.then(resolve));
+      if (!(await orTell(secured, "handshake", judgeNoHandshake))) return undefined;
+      const chain = chainOf(socket as TLSSocket).map(({ fingerprint256 }) => fingerprint256);
+      const shown = judgeCertificate(socket as TLSSocket, name, Date.now());
+      if (!note("handshake", took(), shown, { chain })) return undefined;
+    }
+    if (depth === "handshake") return undefined;
+    const isHttp2 = hasTls && (socket as TLSSocket).alpnProtocol === "h2";
+    const asked = isHttp2
+      ? askHttp2(socket as TLSSocket, service, wait)
+      : askHttp1(socket, service, wait);
+    const answer = await orTell(asked, "request", judgeNoHead);
+    if (answer === null) return undefined;
+    const seen = await judgeAnswer(answer, depth === "body");
+    const ms = took();
+    const location = isRedirect(answer.status) && !seen.finding ? answer.location : undefined;
+    const wrong = (location !== undefined && (await follow?.(location))) || null;
+    // A redirect's request has worked; where it leads to is not this address.
+    const more = wrong ? { ...wrong, reason: null } : {};
+    note("request", ms, seen, { isRead: depth === "body", ...more });
+    return location;
+  } finally {
+    // At once, as some servers do not end.
+    socket.destroy();
+  }
+}
