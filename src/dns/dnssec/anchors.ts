@@ -27,7 +27,8 @@ export function parseTrustAnchors(text: string, nowMs = Date.now()): readonly Tr
     return canonicalName(name.endsWith(".") || origin === "." ? name : `${name}.${origin}`);
   };
   const anchors = linesOf(text).flatMap((line, at) => {
-    const [first, ...rest] = line.match(/\S+/g) ?? ["$TTL"];
+    const [first, ...rest] = line.match(/\S+/g) ?? [];
+    if (first === undefined) return [];
     try {
       if (first === "$ORIGIN") origin = absolute(rest.join(" "));
       if (first === "$ORIGIN" || first === "$TTL") return [];
@@ -51,8 +52,11 @@ const UNTRUSTED = /\[ *(?:START|ADDPEND|REVOKED|REMOVED) *\]/;
 /** Lines without comments; what is in parentheses is on the first of them. */
 function linesOf(text: string): readonly string[] {
   const lines = text
-    .split(/\r?\n/)
-    .map((line) => (UNTRUSTED.test(line) ? "" : line.replace(/;.*/, "")));
+    .split("\n")
+    .map((line) =>
+      !line.includes(";") ? line : UNTRUSTED.test(line) ? "" : line.replace(/;.*/, ""),
+    );
+  if (!text.includes("(")) return lines;
   const joined = lines.join("\n").replaceAll(/\(([^()]*)\)/g, (_, inner: string) => {
     const parts = inner.split("\n");
     return parts.join(" ") + "\n".repeat(parts.length - 1);
