@@ -87,7 +87,11 @@ export async function runTool(
     if (event === "location") several?.locations.push(data as Answer);
     if (several) return;
     const wait = waitText(event, data);
-    if (wait !== undefined) return screen.complain(wait);
+    if (wait !== undefined) {
+      // What is shown goes on below it.
+      screen.show([]);
+      return screen.complain(wait);
+    }
     // Rounds of a day would fill the memory.
     const { merge } = reporterOf(name);
     if (merge) events.splice(0, 1, merge(events[0], data));

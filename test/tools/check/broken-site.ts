@@ -27,7 +27,7 @@ export async function startBrokenSite() {
     /** The lines that `sixscope check` shows in a terminal. */
     async check(): Promise<string> {
       const asked = `SIXSCOPE_SERVER=${url} SIXSCOPE_KEY=${service.key}`;
-      const command = `${asked} ${process.execPath} src/main.ts check ${name} || [ $? = 1 ]`;
+      const command = `${asked} ${process.execPath} src/main.ts check ${name} 2>/dev/null || [ $? = 1 ]`;
       return screenOf(await inTerminal(command))
         .join("\n")
         .trimEnd();
