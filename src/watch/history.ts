@@ -72,11 +72,13 @@ export const packed = {
   open: (bytes: Uint8Array | null) => bytes && JSON.parse(Bun.zstdDecompressSync(bytes).toString()),
 } as const;
 
-const milliseconds = (us: number | null) =>
+/** Milliseconds of microseconds; null stays null. */
+export const milliseconds = (us: number | null) =>
   us === null || !Number.isFinite(us) ? null : round(us / 1000, 3);
 const percentage = (lost: number, sent: number) =>
   sent === 0 ? null : round((100 * lost) / sent, 2);
-const isoOf = (ms: number) => new Date(ms).toISOString();
+/** A Unix time in milliseconds as RFC 3339. */
+export const isoOf = (ms: number) => new Date(ms).toISOString();
 
 /** A range of time, which is divided into equal parts. */
 export interface Range {

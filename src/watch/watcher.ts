@@ -13,7 +13,14 @@ import { round } from "../util/numbers.ts";
 import { plural } from "../util/text.ts";
 import { diff } from "./diff.ts";
 import type { Watching } from "./endpoint.ts";
-import { type Change, type History, packed, type Standing } from "./history.ts";
+import {
+  type Change,
+  type History,
+  isoOf,
+  milliseconds,
+  packed,
+  type Standing,
+} from "./history.ts";
 import { Levels, levelDifference } from "./level.ts";
 import { isBadCode, measuredOf, type Run } from "./measure.ts";
 import { showsMore } from "./path.ts";
@@ -101,10 +108,6 @@ export interface WatcherParts {
   /** Unix time in milliseconds, which may jump. */
   readonly nowMs?: () => number;
 }
-
-const isoOf = (ms: number) => new Date(ms).toISOString();
-
-const inMs = (us: number | null) => (us === null ? null : round(us / 1000, 3));
 
 const lossOf = ({ sent, lost }: Pick<Run, "sent" | "lost">) =>
   sent === 0 ? null : round((100 * lost) / sent, 2);
@@ -255,7 +258,7 @@ export class Watcher implements Watching {
     const { standing, last } = this.history.standing(name);
     const entry: Entry = {
       ...{ watch, standing, flaps: new Map(), waitingFor: null, isRunning: false },
-      last: last ? { atMs: last.atMs, rtt: inMs(last.median), loss: lossOf(last) } : null,
+      last: last ? { atMs: last.atMs, rtt: milliseconds(last.median), loss: lossOf(last) } : null,
       levels: new Levels((kind, count) => this.history.levels(name, kind, count)),
       // The same moments of each interval, whenever the service starts.
       dueMs: this.#clock.nowMs() + ((((hashOf(name) - nowMs) % everyMs) + everyMs) % everyMs),
@@ -413,7 +416,7 @@ export class Watcher implements Watching {
   #keepRun(entry: Entry, run: Run): void {
     const { name } = entry.watch;
     const { atMs, code } = run;
-    entry.last = { atMs, rtt: inMs(run.median), loss: lossOf(run) };
+    entry.last = { atMs, rtt: milliseconds(run.median), loss: lossOf(run) };
     entry.gap = null;
     const changes = entry.levels.add(run);
     if (!this.history.addRun(name, run)) entry.unwrittenSinceMs ??= atMs;

@@ -139,6 +139,7 @@ export async function hear(
     if (step.status === "skipped") steps.push(step);
     call.onEvent?.("step", step);
   };
+  const isIpv6Heard = () => rows.some((row) => isIpv6(row.ip) && worked(row));
   const addresses = new Set<string>();
   const mayUse = async (ip: string) => judgePolicy(ip, services, await isOwnAddress(ip));
   const isAllowed = async (ip: string) =>
@@ -326,10 +327,7 @@ export async function hear(
       names &&
       take("zone", null, async () => {
         const [answer] = await Promise.all([ask(dns, zone) as Promise<DnsResult>, checked]);
-        return judgeZone(
-          answer,
-          rows.some((row) => isIpv6(row.ip) && worked(row)),
-        );
+        return judgeZone(answer, isIpv6Heard());
       });
     await Promise.all([checked, judged]);
     const compared = compareFamilies(rows);
@@ -338,9 +336,7 @@ export async function hear(
     // A look takes some seconds, and a clear answer does not wait for it.
     if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
     await looked;
-    isPathHeard ||= rows.some(
-      (row) => row.at !== undefined || (row.ip.includes(":") && worked(row)),
-    );
+    isPathHeard ||= isIpv6Heard() || rows.some(({ at }) => at !== undefined);
     return { ...hearing, near: { here: seen as HereResult | null, isPathHeard } };
   } finally {
     clearTimeout(timer);
