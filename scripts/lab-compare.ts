@@ -10,8 +10,9 @@ import { startInternet } from "../test/lab/internet.ts";
 import type { Path, Router } from "../test/lab/internet-description.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";
 import { nftRule } from "../test/lab/nft.ts";
+import { sixscopeProgram } from "../test/lab/program.ts";
 import { findProgram, LAB_VARIABLE, run } from "../test/lab/run.ts";
-import { FROM_SOURCE, startService } from "../test/lab/service.ts";
+import { startService } from "../test/lab/service.ts";
 import { PREFIX, startTranslator } from "../test/lab/translator.ts";
 import { skip } from "./skip.ts";
 
@@ -449,7 +450,8 @@ for (const { name, network: description } of TRIALS) {
   console.log(`\n== ${title} ==`);
   await using network = await startNetwork(description);
   const left = await timed("sixscope here", async () => {
-    const answer = JSON.parse((await atClient(network, [...FROM_SOURCE, "here", "--json"])).join());
+    const command = [...(await sixscopeProgram()), "here", "--json"];
+    const answer = JSON.parse((await atClient(network, command)).join());
     const { steps, details } = answer as HereAnswer;
     return [
       ...steps.map(({ name, status, ms }) => `${name}  ${status}  ${ms} ms`),

@@ -18,7 +18,7 @@ import { formatSocketAddress } from "../src/addr/socket-address.ts";
 import { makeCertificate } from "../test/lab/certificate.ts";
 import { startKnot } from "../test/lab/dns-server.ts";
 import { startKernelChain } from "../test/lab/kernel-chain.ts";
-import { FROM_SOURCE, type Service, sixscope, startService } from "../test/lab/service.ts";
+import { type Service, sixscope, startService } from "../test/lab/service.ts";
 import { residentMiB } from "./measure.ts";
 import { figuresFile, type Inside } from "./soak-inside.ts";
 
@@ -50,9 +50,15 @@ if (!/^[1-9]\d*$/.test(seconds)) {
   console.error("usage: bun scripts/soak.ts SECONDS [EXECUTABLE]");
   process.exit(2);
 }
-const [bun = "", ...fromSource] = FROM_SOURCE;
-const inside = join(import.meta.dir, "soak-inside.ts");
-const program = executable === undefined ? [bun, "--preload", inside, ...fromSource] : [executable];
+const inProject = (path: string) => join(import.meta.dir, "..", path);
+const fromSource = [
+  process.execPath,
+  "--max-http-header-size=4096",
+  "--preload",
+  inProject("scripts/soak-inside.ts"),
+  inProject("src/main.ts"),
+];
+const program = executable === undefined ? fromSource : [executable];
 
 /** The requests of one kind: their times in milliseconds, by status. */
 type Load = Map<number | "failed", number[]>;

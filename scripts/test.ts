@@ -10,6 +10,7 @@
  */
 import { join } from "node:path";
 import { Glob } from "bun";
+import { patientProgram, sixscopeProgram } from "../test/lab/program.ts";
 import { LAB_VARIABLE, QUICK, TIMEOUT } from "../test/lab/run.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -38,7 +39,6 @@ const isQuick = Bun.argv[2] === "--quick";
 const given = Bun.argv.slice(isQuick ? 3 : 2);
 const options = given.filter((argument) => argument.startsWith("-"));
 const places = given.filter((argument) => !argument.startsWith("-"));
-const environment = { ...process.env, ...(isQuick && { [LAB_VARIABLE]: QUICK }) };
 
 const rank = (file: string) => {
   const at = SLOW.findIndex((folder) => file.startsWith(folder));
@@ -48,6 +48,9 @@ const files = [...new Glob("test/**/*.test.ts").scanSync(ROOT)]
   .filter((file) => !isQuick || !NOT_QUICK.test(file))
   .filter((file) => places.length === 0 || places.some((place) => file.startsWith(place)))
   .sort((a, b) => rank(a) - rank(b));
+
+// Their folder is in the environment that each file gets.
+await Promise.all([sixscopeProgram(), patientProgram()]);
 
 const counts = { pass: 0, fail: 0, skip: 0 };
 const failures: string[] = [];
@@ -65,7 +68,7 @@ async function runFile(file: string): Promise<void> {
   const command = [process.execPath, "test", "--no-orphans", TIMEOUT, ...options, `./${file}`];
   const child = Bun.spawn(["sh", "-c", 'exec "$@" 2>&1', "sh", ...command], {
     cwd: ROOT,
-    env: environment,
+    env: { ...process.env, ...(isQuick && { [LAB_VARIABLE]: QUICK }) },
     stdin: "ignore",
     stdout: "pipe",
   });

@@ -38,6 +38,7 @@ const FOREIGN_VARIABLES = [
  * ignores the variables of Bun that would make it run something else.
  *
  * @param entryPoint the main file of the program, in this project
+ * @param plugins what else changes its sources
  * @returns the names of the packages from node_modules that it contains, in alphabetical order
  * @throws AggregateError if the sources do not compile
  */
@@ -46,6 +47,7 @@ export async function compile(
   source: Source,
   outfile: string,
   entryPoint = "src/main.ts",
+  plugins: readonly BunPlugin[] = [],
 ): Promise<string[]> {
   // The executable's source map has paths relative to the working directory.
   process.chdir(ROOT);
@@ -56,7 +58,7 @@ export async function compile(
     const result = await Bun.build({
       entrypoints: [join(ROOT, entryPoint)],
       root: ROOT,
-      plugins: [await pageInIt()],
+      plugins: [await pageInIt(), ...plugins],
       compile: {
         target: `bun-${target}`,
         outfile: staged,

@@ -39,7 +39,7 @@ stop | restart)
   env -i "PATH=/var/lib/bin:$PATH" NOTIFY_SOCKET=/run/notify STATE_DIRECTORY=/var/lib/sixscope \\
     RUNTIME_DIRECTORY=/run/sixscope \\
     setpriv --reuid=sixscope --regid=sixscope --init-groups --ambient-caps=+net_raw --inh-caps=+net_raw \\
-    sh /run/start /var/lib/bin/bun /var/lib/source/src/main.ts serve < /dev/null > /run/log 2>&1 &
+    sh /run/start /var/lib/program serve < /dev/null > /run/log 2>&1 &
   echo $! > /run/pid
   # It is ready or has ended.
   until grep -q '^next' /run/log || ! kill -0 "$(cat /run/pid)" 2> /dev/null; do sleep 0.02; done ;;
@@ -52,7 +52,7 @@ END
   unset SIXSCOPE_KEYS_FILE
   cat > /var/lib/bin/sixscope <<'END'
 #!/bin/sh
-exec env -i "PATH=$PATH" /var/lib/bin/bun /var/lib/source/src/main.ts "$@"
+exec env -i "PATH=$PATH" /var/lib/program "$@"
 END
   chmod 0755 /var/lib/bin/sixscope
   unset -f sixscope

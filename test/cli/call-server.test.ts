@@ -12,7 +12,7 @@ import PING from "../../src/tools/ping/example.json" with { type: "json" };
 import type { Question } from "../../src/tools/services.ts";
 import { TOOLS } from "../../src/tools/table.ts";
 import TRACE from "../../src/tools/trace/example.json" with { type: "json" };
-import { sixscopeHere } from "../lab/service.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 
 /** Sends what a test wants to send, to each connection; returns when it has no more. */
 type Send = (socket: Socket) => Promise<void> | void;

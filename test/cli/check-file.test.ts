@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readNames } from "../../src/cli/check-file.ts";
 import CHECK from "../../src/tools/check/example.json" with { type: "json" };
-import { sixscope, sixscopeHere } from "../lab/service.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
+import { sixscope } from "../lab/service.ts";
 
 const { verdict } = CHECK.details;
 

@@ -104,7 +104,7 @@ machineTest(
     settings SIXSCOPE_LISTEN=nowhere
     sixscope() {
       setpriv --reuid=65534 --clear-groups env -i "PATH=/var/lib/bin:$PATH" \\
-        /var/lib/bin/bun /var/lib/source/src/main.ts "$@"
+        /var/lib/program "$@"
     }`);
     expect(said).toMatch(
       /^unknown {2}see the settings, keys and certificate of sixscope\.service: .*; run: sudo sixscope doctor$/m,

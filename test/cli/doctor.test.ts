@@ -13,7 +13,8 @@ import { createLog } from "../../src/util/log.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
-import { FROM_SOURCE, sixscope } from "../lab/service.ts";
+import { sixscopeProgram } from "../lab/program.ts";
+import { sixscope } from "../lab/service.ts";
 
 /** Runs `sixscope doctor` with a keys file of its own, so that it does not look at an installed service. */
 const doctor = (environment: Readonly<Record<string, string>>, ...args: string[]) =>
@@ -40,7 +41,7 @@ describe("this machine", () => {
     const script = `ip link set lo up; ${network}; exec "$@"`;
     const alone = ["unshare", "--net", "sh", "-ec", script, "sh", ...wrapper];
     const settings = { SIXSCOPE_KEYS_FILE: "/nowhere/keys.json", ...REFUSED, ...environment };
-    return (await sixscope(["doctor"], settings, [...alone, ...FROM_SOURCE])).stdout;
+    return (await sixscope(["doctor"], settings, [...alone, ...(await sixscopeProgram())])).stdout;
   }
 
   const link = (name: string, about = "") =>
@@ -199,7 +200,6 @@ describe("the role", () => {
 describe("the raw socket", () => {
   const RANGE = "/proc/sys/net/ipv4/ping_group_range";
   const groupTest = testWith(usersMissing, programMissing("setpriv"));
-  const program = [...WITHOUT_RIGHTS, ...FROM_SOURCE];
 
   const rows: [string, string, RegExp][] = [
     ["is a problem if it is missing", "1 0", /^problem {2}open a raw .*EPERM; .*no target can be/m],
@@ -212,6 +212,7 @@ describe("the raw socket", () => {
   groupTest.each(rows)("%s", async (_, groups, line) => {
     const before = readFileSync(RANGE, "utf8");
     writeFileSync(RANGE, groups);
+    const program = [...WITHOUT_RIGHTS, ...(await sixscopeProgram())];
     const { stdout } = await sixscope(["doctor"], { SIXSCOPE_LISTEN: "nowhere" }, program);
     writeFileSync(RANGE, before);
     expect(stdout).toMatch(line);

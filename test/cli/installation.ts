@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { sixscopeProgram } from "../lab/program.ts";
 import { labEnvironment } from "../lab/run.ts";
 import type { CommandResult } from "../lab/service.ts";
 
@@ -13,6 +14,8 @@ mount -t overlay overlay -o lowerdir=/etc,upperdir=/var/lib/upper,workdir=/var/l
 mount --bind "$SOURCE" /var/lib/source
 : > /var/lib/bin/bun
 mount --bind "$BUN" /var/lib/bin/bun
+: > /var/lib/program
+mount --bind "$PROGRAM" /var/lib/program
 sed -i /^sixscope:/d /etc/passwd /etc/group
 echo sixscope:x:990:990::/var/lib/sixscope:/usr/sbin/nologin >> /etc/passwd
 echo sixscope:x:990: >> /etc/group
@@ -21,10 +24,9 @@ mkdir -p /etc/sixscope/tls
 chmod 0700 /etc/sixscope/tls
 install -d -o sixscope -g sixscope -m 0750 /var/lib/sixscope
 : > /etc/sixscope/sixscope.env
-sixscope() { env -i "PATH=/var/lib/bin:$PATH" /var/lib/bin/bun /var/lib/source/src/main.ts "$@"; }
+sixscope() { env -i "PATH=/var/lib/bin:$PATH" /var/lib/program "$@"; }
 as_service() {
-  setpriv --reuid=sixscope --regid=sixscope --init-groups env -i "PATH=/var/lib/bin:$PATH" \\
-    /var/lib/bin/bun /var/lib/source/src/main.ts "$@"
+  setpriv --reuid=sixscope --regid=sixscope --init-groups env -i "PATH=/var/lib/bin:$PATH" /var/lib/program "$@"
 }
 # Sets what systemctl shows of the unit.
 systemd_shows() {
@@ -47,8 +49,9 @@ export async function onInstalledMachine(
   ...options: readonly string[]
 ): Promise<CommandResult> {
   const own = ["--mount", "--propagation", "private", ...options];
+  const [program] = await sixscopeProgram();
   const child = Bun.spawn(["unshare", ...own, "sh", "-ec", SET_UP + script], {
-    env: { ...labEnvironment, SOURCE: ROOT, BUN: process.execPath },
+    env: { ...labEnvironment, SOURCE: ROOT, BUN: process.execPath, PROGRAM: program },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

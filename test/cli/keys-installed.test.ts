@@ -108,7 +108,7 @@ describe("root in a folder of another user", () => {
   const theirs = `install -d -o ${OTHER} /run/theirs /run/theirs/folder`;
   const addTo = (path: string, name = "me") =>
     `SIXSCOPE_KEYS_FILE=${path} as_root keys add ${name}`;
-  const asRoot = `as_root() { /var/lib/bin/bun /var/lib/source/src/main.ts "$@"; }
+  const asRoot = `as_root() { /var/lib/program "$@"; }
     mkdir -p /etc/profile.d
     ls /etc/profile.d > /run/before`;
 
@@ -200,8 +200,7 @@ describe("the service's own user", () => {
 });
 
 describe("another user", () => {
-  const asOther =
-    "setpriv --reuid=65534 --clear-groups /var/lib/bin/bun /var/lib/source/src/main.ts";
+  const asOther = "setpriv --reuid=65534 --clear-groups /var/lib/program";
 
   const commands: [string, string][] = [
     ["add me --limit 5", "sudo sixscope keys add me --limit 5,"],

@@ -18,9 +18,10 @@ import { join } from "node:path";
 import { hashApiKey } from "../../src/keys/api-key.ts";
 import { isActive, readKeyFile, writeKeyFile } from "../../src/keys/key-file.ts";
 import { C, loadLibc } from "../../src/platform/libc.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
-import { sixscope, sixscopeHere, startService } from "../lab/service.ts";
+import { sixscope, startService } from "../lab/service.ts";
 
 let folder: string;
 let file: string;

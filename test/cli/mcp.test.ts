@@ -12,10 +12,12 @@ import type { Endpoint } from "../../src/tools/services.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
 import { TOOLS } from "../../src/tools/table.ts";
 import { startKnot } from "../lab/dns-server.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { type Mcp, startMcp } from "../lab/mcp.ts";
 import { until, value } from "../lab/metrics.ts";
-import { FROM_SOURCE, sixscopeHere, startService } from "../lab/service.ts";
+import { sixscopeProgram } from "../lab/program.ts";
+import { startService } from "../lab/service.ts";
 
 const SRC = join(import.meta.dir, "../../src");
 
@@ -73,7 +75,7 @@ async function inPipe(
   args: readonly string[] = [],
 ) {
   const options = { env: {}, stdin: "pipe", stdout: "pipe", stderr: "pipe" } as const;
-  const child = Bun.spawn([...FROM_SOURCE, "mcp", ...args], options);
+  const child = Bun.spawn([...(await sixscopeProgram()), "mcp", ...args], options);
   child.stdin.write([INITIALIZE, ...lines].map((line) => `${line}\n`).join(""));
   await child.stdin.flush();
   const messages: Message[] = [];
@@ -407,7 +409,8 @@ describe("the pipe", () => {
 
   test("gets whole answers also at its end, if its reader is slow", async () => {
     const lines = Array.from({ length: 40 }, (_, at) => request(at + 2, "tools/list"));
-    const child = Bun.spawn(["sh", "-c", '"$@" | (sleep 0.5; cat)', "sh", ...FROM_SOURCE, "mcp"], {
+    const command = [...(await sixscopeProgram()), "mcp"];
+    const child = Bun.spawn(["sh", "-c", '"$@" | (sleep 0.5; cat)', "sh", ...command], {
       env: { PATH: process.env["PATH"] },
       stdin: new Blob([INITIALIZE, ...lines].map((line) => `${line}\n`)),
       stdout: "pipe",

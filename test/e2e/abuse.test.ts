@@ -4,10 +4,11 @@ import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { residentMiB } from "../../scripts/measure.ts";
 import { generateApiKey } from "../../src/keys/api-key.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { run, runIp } from "../lab/run.ts";
-import { type Service, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
 

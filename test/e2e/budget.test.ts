@@ -5,10 +5,11 @@ import { residentMiB } from "../../scripts/measure.ts";
 import { formatSocketAddress } from "../../src/addr/socket-address.ts";
 import { startHostileServer } from "../dns/hostile-server.ts";
 import { readEvents } from "../lab/events.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { startInternet } from "../lab/internet.ts";
 import { testWith, tunMissing } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
-import { sixscopeHere, startService } from "../lab/service.ts";
+import { startService } from "../lab/service.ts";
 
 const tunTest = testWith(tunMissing);
 

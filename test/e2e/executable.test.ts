@@ -12,7 +12,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { bundlePage } from "../../src/page/bundle.ts";
@@ -22,6 +21,7 @@ import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.t
 import { startMcp } from "../lab/mcp.ts";
 import { metricsUrl, value } from "../lab/metrics.ts";
 import { encodeMmdb } from "../lab/mmdb.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { run } from "../lab/run.ts";
 import { sixscope, startService } from "../lab/service.ts";
 
@@ -44,8 +44,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "sixscope-executable-"));
   // An ordinary user runs it below.
   chmodSync(folder, 0o755);
-  executable = join(folder, "sixscope");
-  await compile(hostTarget(), await readSource(), executable);
+  [executable = ""] = await sixscopeProgram();
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

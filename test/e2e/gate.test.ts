@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { PACKETS_PER_SECOND, SYN_PAUSE_MS } from "../../src/gate/bounds.ts";
 import { type Arrival, type Watch, watchArrivals } from "../lab/arrivals.ts";
 import { readEvents } from "../lab/events.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { startAgent, startNats, untilListed } from "../lab/nats.ts";
 import { labEnvironment, runIp } from "../lab/run.ts";
-import { type Service, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 import { type CountingResolver, startResolver } from "../tools/check/resolver.ts";
 
 const missing = labMissing ?? programMissing("nft");

@@ -4,11 +4,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { metricsText, metricsUrl, until, value } from "../lab/metrics.ts";
 import { freePort } from "../lab/port.ts";
 import { run, runIp } from "../lab/run.ts";
-import { type Service, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("knotd");
 const labTest = testWith(missing);

@@ -3,8 +3,9 @@ import { describe, expect } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
-import { FROM_SOURCE, type Service, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
 
@@ -12,12 +13,12 @@ const labTest = testWith(labMissing);
 const BEHIND_PROXY = { SIXSCOPE_TRUSTED_PROXIES: "127.0.0.0/8,::1" };
 
 /** The service from its source, with a clock that a file sets ahead. */
-const AHEAD = FROM_SOURCE.toSpliced(
-  1,
-  0,
+const AHEAD = [
+  process.execPath,
   "--preload",
   join(import.meta.dir, "../lab/clock-ahead.ts"),
-);
+  join(import.meta.dir, "../../src/main.ts"),
+];
 
 async function get(service: Service, headers: Record<string, string> = {}) {
   const response = await fetch(`${service.url}/myip`, { headers });

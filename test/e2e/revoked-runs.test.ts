@@ -1,9 +1,10 @@
 /** Runs end when their key is no longer valid, wherever the keys are and wherever the run is. */
 import { describe, expect } from "bun:test";
 import { readEvents, type SentEvent } from "../lab/events.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { startAgent, startNats, untilListed } from "../lab/nats.ts";
-import { type Service, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 
 const revokedTest = testWith(labMissing);

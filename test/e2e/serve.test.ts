@@ -3,10 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
 import { run } from "../lab/run.ts";
-import { type Service, sixscope, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
 const listeningTest = testWith(labMissing, programMissing("ss"));

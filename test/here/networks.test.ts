@@ -1,11 +1,9 @@
 /** What `sixscope here` says of real networks, beside what `ip` and `ping` say of them. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { chmod, copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import { CODES } from "../../src/tools/here/codes.ts";
 import { hereResult } from "../../src/tools/here/result.ts";
 import { labMissing, programMissing, testWith, tunMissing, usersMissing } from "../lab/lab.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { labEnvironment, run } from "../lab/run.ts";
 import { type NetworkDescription, RESOLVER } from "./description.ts";
 import { type Network, startNetwork } from "./network.ts";
@@ -97,35 +95,10 @@ async function reaches({ inside }: Network): Promise<boolean> {
   return / [1-9]\d* received/.test(output);
 }
 
-/**
- * Sixscope in one file, which starts in half the time that its sources take, and the Bun that runs it: in a folder
- * that an ordinary user may read.
- */
-async function bundle(folder: string): Promise<readonly string[]> {
-  const bun = join(folder, "bun");
-  await copyFile(process.execPath, bun);
-  const entrypoints = [join(import.meta.dir, "../../src/main.ts")];
-  await Bun.build({ entrypoints, outdir: folder, target: "bun", minify: true });
-  await chmod(folder, 0o755);
-  return [bun, "--max-http-header-size=4096", join(folder, "main.js")];
-}
-
-const stack = new AsyncDisposableStack();
-let program: Promise<readonly string[]> | undefined;
-
-async function makeProgram(): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "sixscope-here-"));
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
-  return await bundle(folder);
-}
-
-afterAll(() => stack.disposeAsync());
-
 /** The document of `sixscope here`, and its exit status. */
 async function here({ inside }: Network, name?: string, wrapper: readonly string[] = []) {
-  program ??= makeProgram();
   const args = ["here", ...(name === undefined ? [] : [name]), "--json"];
-  const command = inside("client", [...wrapper, ...(await program), ...args]);
+  const command = inside("client", [...wrapper, ...(await sixscopeProgram()), ...args]);
   const child = Bun.spawn(command, { env: labEnvironment, stdout: "pipe", stderr: "pipe" });
   const [text, complaint, status] = await Promise.all([
     new Response(child.stdout).text(),

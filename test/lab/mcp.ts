@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
-import { FROM_SOURCE } from "./service.ts";
+import { sixscopeProgram } from "./program.ts";
 
 /** The answer of a tool: its text, its document, and whether it is an error. */
 export interface McpAnswer {
@@ -27,9 +27,9 @@ export interface Mcp extends AsyncDisposable {
 export async function startMcp(
   args: readonly string[] = [],
   environment: Readonly<Record<string, string>> = {},
-  program: readonly string[] = FROM_SOURCE,
+  program?: readonly string[],
 ): Promise<Mcp> {
-  const [command = "", ...first] = program;
+  const [command = "", ...first] = program ?? (await sixscopeProgram());
   const transport = new StdioClientTransport({
     command,
     args: [...first, "mcp", ...args],

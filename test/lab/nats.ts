@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./port.ts";
+import { sixscopeProgram } from "./program.ts";
 import { labEnvironment } from "./run.ts";
-import { FROM_SOURCE, type Service, spawn } from "./service.ts";
+import { type Service, spawn } from "./service.ts";
 
 /** A NATS server, which keeps its port when it is started again. */
 export interface NatsServer extends AsyncDisposable {
@@ -105,11 +106,12 @@ export interface Agent extends AsyncDisposable {
 export async function startAgent(
   environment: Readonly<Record<string, string>>,
   wrapper: readonly string[] = [],
-  program: readonly string[] = FROM_SOURCE,
+  program?: readonly string[],
 ): Promise<Agent> {
+  const command = program ?? (await sixscopeProgram());
   const folder = mkdtempSync(join(tmpdir(), "sixscope-agent-"));
   const settings = { SIXSCOPE_KEYS_FILE: join(folder, "keys.json"), ...environment };
-  const child = spawn([...wrapper, ...program, "agent"], settings);
+  const child = spawn([...wrapper, ...command, "agent"], settings);
   let stderr = "";
   const read = (async () => {
     for await (const chunk of child.stderr) stderr += new TextDecoder().decode(chunk);

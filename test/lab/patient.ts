@@ -1,9 +1,9 @@
-/** Preloaded by a service that waits longer for Valkey than a busy machine takes to answer. */
-import { plugin } from "bun";
+import type { BunPlugin } from "bun";
 
 const [USUAL, PATIENT] = ["GIVE_UP_MS = 50;", "GIVE_UP_MS = 5_000;"];
 
-plugin({
+/** Makes a service wait longer for Valkey than a busy machine takes to answer. */
+export const patient: BunPlugin = {
   name: "patient",
   setup(build) {
     build.onLoad({ filter: /\/src\/valkey\/valkey\.ts$/ }, async ({ path }) => {
@@ -12,4 +12,4 @@ plugin({
       return { contents: source.replace(USUAL, PATIENT), loader: "ts" };
     });
   },
-});
+};

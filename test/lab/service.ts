@@ -1,16 +1,8 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { run } from "../../src/cli/run.ts";
 import { watchAnswers } from "./conformance.ts";
-
-/** The command that runs sixscope from its source. */
-export const FROM_SOURCE = [
-  process.execPath,
-  "--max-http-header-size=4096",
-  join(import.meta.dir, "../../src/main.ts"),
-];
+import { sixscopeProgram } from "./program.ts";
 
 /** How a command of sixscope ended. */
 export interface CommandResult {
@@ -27,51 +19,15 @@ export interface CommandResult {
 export async function sixscope(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  program: readonly string[] = FROM_SOURCE,
+  program?: readonly string[],
 ): Promise<CommandResult> {
-  const child = spawn([...program, ...args], environment);
+  const child = spawn([...(program ?? (await sixscopeProgram())), ...args], environment);
   const [stdout, stderr, status] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
   return { status, stdout, stderr };
-}
-
-/** The output of each command of this process. */
-const printing = new AsyncLocalStorage<{ stdout: string; stderr: string }>();
-
-function capturePrinting(): void {
-  const { write } = Bun;
-  const writeError = process.stderr.write;
-  Bun.write = (async (...args: Parameters<typeof write>) => {
-    const printed = printing.getStore();
-    const [destination, text]: readonly unknown[] = args;
-    if (printed === undefined || destination !== Bun.stdout) return await write(...args);
-    printed.stdout += text;
-    return 0;
-  }) as typeof write;
-  process.stderr.write = ((...args: Parameters<typeof writeError>) => {
-    const printed = printing.getStore();
-    if (printed === undefined) return writeError.apply(process.stderr, args);
-    printed.stderr += args[0];
-    return true;
-  }) as typeof writeError;
-}
-
-capturePrinting();
-
-/**
- * Runs `sixscope` with arguments to its end in this process, many times as fast as in one of its own.
- * Of a command that prints its help, the exit status alone is caught.
- */
-export async function sixscopeHere(
-  args: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<CommandResult> {
-  const printed = { stdout: "", stderr: "" };
-  const status = await printing.run(printed, () => run(args, ownEnvironment(environment)));
-  return { status, ...printed };
 }
 
 /** A running service, in a process and a folder of its own. */
@@ -107,8 +63,9 @@ export interface Service extends AsyncDisposable {
 export async function startService(
   environment: Readonly<Record<string, string>> = {},
   wrapper: readonly string[] = [],
-  program: readonly string[] = FROM_SOURCE,
+  program?: readonly string[],
 ): Promise<Service> {
+  const command = program ?? (await sixscopeProgram());
   const folder = mkdtempSync(join(tmpdir(), "sixscope-test-"));
   const keysFile = join(folder, "keys.json");
   const settings = {
@@ -116,12 +73,9 @@ export async function startService(
     SIXSCOPE_KEYS_FILE: keysFile,
     ...environment,
   };
-  // A process reads its authorities at its start.
-  const isHere = program === FROM_SOURCE && !("NODE_EXTRA_CA_CERTS" in environment);
-  const add = isHere ? sixscopeHere : sixscope;
-  const added = await add(["keys", "add", "test"], settings, program);
+  const added = await sixscope(["keys", "add", "test"], settings, command);
   const key = added.stdout.split("\n")[0] ?? "";
-  const child = spawn([...wrapper, ...program], settings);
+  const child = spawn([...wrapper, ...command], settings);
   let stderr = "";
   const stderrDone = (async () => {
     for await (const chunk of child.stderr) stderr += new TextDecoder().decode(chunk);
@@ -170,7 +124,7 @@ export function spawn(command: readonly string[], environment: Readonly<Record<s
 }
 
 /** Nothing of the test run's own environment may leak into the service's settings. */
-function ownEnvironment(environment: Readonly<Record<string, string>>) {
+export function ownEnvironment(environment: Readonly<Record<string, string>>) {
   return { PATH: process.env["PATH"], TZ: "UTC", ...environment };
 }
 

@@ -1,6 +1,6 @@
-import { join } from "node:path";
 import { until, value } from "../lab/metrics.ts";
-import { FROM_SOURCE, type Service, startService } from "../lab/service.ts";
+import { patientProgram } from "../lab/program.ts";
+import { type Service, startService } from "../lab/service.ts";
 import type { ValkeyServer } from "../lab/valkey.ts";
 
 /** Services that share a server, and how to ask them as different clients. */
@@ -13,14 +13,6 @@ export interface Instances extends AsyncDisposable {
 /** Settings with which a test says in X-Forwarded-For who the client is. */
 const SETTINGS = { SIXSCOPE_METRICS_LISTEN: "127.0.0.1:0", SIXSCOPE_TRUSTED_PROXIES: "127.0.0.1" };
 
-/** The command of an instance that waits for Valkey on a busy machine too. */
-const PATIENT = FROM_SOURCE.toSpliced(
-  1,
-  0,
-  "--preload",
-  join(import.meta.dir, "../lab/patient.ts"),
-);
-
 /**
  * Starts three instances and waits until each counts all of them.
  *
@@ -29,10 +21,11 @@ const PATIENT = FROM_SOURCE.toSpliced(
 export async function startInstances(
   server: Pick<ValkeyServer, "url">,
   settings: Readonly<Record<string, string>> = {},
-  program: readonly string[] = PATIENT,
+  program?: readonly string[],
 ): Promise<Instances> {
   const environment = { ...SETTINGS, SIXSCOPE_VALKEY_URL: server.url, ...settings };
-  const start = () => startService(environment, [], program);
+  const command = program ?? (await patientProgram());
+  const start = () => startService(environment, [], command);
   // The first one gets the key.
   const first = await start();
   const services = [first, ...(await Promise.all([start(), start()]))];

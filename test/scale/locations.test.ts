@@ -4,12 +4,13 @@ import { connect, type Msg, type NatsConnection } from "@nats-io/transport-node"
 import { Glob } from "bun";
 import { startKnot } from "../lab/dns-server.ts";
 import { readEvents, type SentEvent } from "../lab/events.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { value } from "../lab/metrics.ts";
 import { type NatsServer, startAgent, startNats } from "../lab/nats.ts";
 import { freePort } from "../lab/port.ts";
-import { type Service, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 import { DATED } from "../tools/documents.ts";
 
 const missing = labMissing ?? programMissing("nats-server");

@@ -2,15 +2,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { connect, nkeyAuthenticator, nkeys } from "@nats-io/transport-node";
-import { compile, hostTarget } from "../../scripts/build/compile.ts";
-import { readSource } from "../../scripts/build/source.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { readEvents } from "../lab/events.ts";
 import { describeWith, labMissing, programMissing } from "../lab/lab.ts";
 import { value } from "../lab/metrics.ts";
 import { type Agent, type NatsServer, startAgent, startNats } from "../lab/nats.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { run } from "../lab/run.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
 
@@ -56,8 +55,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "several-places-"));
-    executable = join(folder, "sixscope");
-    await compile(hostTarget(), await readSource(), executable);
+    [executable = ""] = await sixscopeProgram();
     pem = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
     await makeCertificate({
       commonName: "localhost",
@@ -67,7 +65,11 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       keyFile: pem.key,
     });
     const make = `${makeKeys}\nsixscope agent --new-key second.nk`;
-    const printed = await run(["sh", "-ec", `cd ${folder}\nPATH=${folder}:$PATH\n${make}`]);
+    const printed = await run([
+      "sh",
+      "-ec",
+      `cd ${folder}\nPATH=${dirname(executable)}:$PATH\n${make}`,
+    ]);
     const [ofService = "", ofAms = "", ofFra = "", ofSecond = ""] = printed.split("\n");
     const [entry = ""] =
       / {4}\{\n {6}nkey: PUBLIC_KEY_OF_SERVICE\n.*?\n {4}\}\n/s.exec(configuration) ?? [];
@@ -107,7 +109,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     const [who = "", curl = "", tool = ""] = ask.split("\n");
     const paste = (command: string) => {
       const mine = command.replace("http://[::1]:8080", service.url.replace("/api/v1", ""));
-      const key = `key=${service.key}\nexport SIXSCOPE_KEY=$key PATH=${folder}:$PATH`;
+      const key = `key=${service.key}\nexport SIXSCOPE_KEY=$key PATH=${dirname(executable)}:$PATH`;
       return run(["sh", "-ec", `${key}\n${mine}`]);
     };
     await service.says("connected to NATS");

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { until, value } from "../lab/metrics.ts";
 import { freePort } from "../lab/port.ts";
-import { FROM_SOURCE, type Service, sixscope, startService } from "../lab/service.ts";
+import { sixscopeProgram } from "../lab/program.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 import { flood, granted, send, startInstances } from "./instances.ts";
 
@@ -131,7 +132,7 @@ scaleTest("a Valkey that is too slow is not waited for, and the log says it once
   await using server = await ValkeyServer.start();
   const proxy = startSlowProxy(server.port, 200);
   const url = `valkey://[::1]:${proxy.port}`;
-  await using instances = await startInstances({ url }, SETTINGS, FROM_SOURCE);
+  await using instances = await startInstances({ url }, SETTINGS, await sixscopeProgram());
   const { services } = instances;
   await instances.areUp(false);
   const responses = await flood(services, 8, 12, (service) => send(service, "192.0.2.1"));

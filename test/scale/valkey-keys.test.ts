@@ -11,9 +11,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { until, value } from "../lab/metrics.ts";
-import { type Service, sixscope, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, sixscope, startService } from "../lab/service.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 import { startInstances } from "./instances.ts";
 

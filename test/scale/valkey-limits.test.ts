@@ -1,13 +1,9 @@
 /** Several instances, one limit: counted by a real server. */
 import { afterAll, beforeAll, describe, expect } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { compile, hostTarget } from "../../scripts/build/compile.ts";
-import { readSource } from "../../scripts/build/source.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { until, value } from "../lab/metrics.ts";
 import { freePort } from "../lab/port.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
 import { ValkeyServer, valkeyMissing } from "../lab/valkey.ts";
 import { type Charged, flood, type Instances, send, startInstances } from "./instances.ts";
@@ -110,14 +106,10 @@ describe("three instances under 64 connections each never grant one request more
   });
 
   scaleTest("when they are the compiled executable", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "sixscope-scale-"));
-    const executable = join(folder, "sixscope");
-    await compile(hostTarget(), await readSource(), executable);
     const own = { ...SETTINGS, SIXSCOPE_VALKEY_PREFIX: "compiled:" };
-    await using compiled = await startInstances(server, own, [executable]);
+    await using compiled = await startInstances(server, own, await sixscopeProgram());
     const flooded = await floodAll(compiled, 4, (service) => send(service, "192.0.2.1"));
     expectExact(flooded, LIMITS.anonymous);
-    rmSync(folder, { recursive: true });
   });
 });
 

@@ -1,9 +1,10 @@
 /** The walkthrough of docs/operations.md with two instances, word for word. */
 import { expect } from "bun:test";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { patientProgram } from "../lab/program.ts";
 import { run } from "../lab/run.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -21,10 +22,8 @@ curlTest("the walkthrough with Valkey prints what the page says", async () => {
   const section = PAGE.split("### Try it on one machine")[1]?.split("\n### ")[0] ?? "";
   const folder = mkdtempSync(join(tmpdir(), "sixscope-walkthrough-"));
   const program = join(folder, "sixscope");
-  const [patient, main] = [join(ROOT, "test/lab/patient.ts"), join(ROOT, "src/main.ts")];
-  const command = `'${process.execPath}' --preload '${patient}' '${main}'`;
-  writeFileSync(program, `#!/bin/sh\nexec ${command} "$@"\n`);
-  chmodSync(program, 0o755);
+  const [patient = ""] = await patientProgram();
+  symlinkSync(patient, program);
   const script = `cd '${folder}'\nPATH='${folder}':"$PATH"\n${blocksOf(section, "sh")}wait\n`;
   const printed = await run(["sh", "-c", script]);
   rmSync(folder, { recursive: true });

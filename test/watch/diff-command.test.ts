@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import CHECK from "../../src/tools/check/example.json" with { type: "json" };
 import MTU from "../../src/tools/mtu/example.json" with { type: "json" };
-import { FROM_SOURCE, sixscopeHere } from "../lab/service.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 
 const BROKEN = {
   ...CHECK,
@@ -85,7 +86,7 @@ test("--json prints the differences as data", async () => {
 
 /** What `sixscope diff -` answers to these lines. */
 async function diffLines(text: string) {
-  const child = Bun.spawn([...FROM_SOURCE, "diff", "-"], {
+  const child = Bun.spawn([...(await sixscopeProgram()), "diff", "-"], {
     stdin: Buffer.from(text),
     stdout: "pipe",
     stderr: "pipe",

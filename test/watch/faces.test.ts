@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { parseConfig } from "../../src/config/settings.ts";
 import { askStatus } from "../../src/server/status.ts";
 import { readEvents } from "../../src/util/event-stream.ts";
+import { sixscopeHere } from "../lab/in-process.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { metricsText, seriesIn, until } from "../lab/metrics.ts";
 import { runIp } from "../lab/run.ts";
-import { type Service, sixscopeHere, startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 
 const labTest = testWith(labMissing);
 
