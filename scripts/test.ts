@@ -10,7 +10,7 @@
  */
 import { join } from "node:path";
 import { Glob } from "bun";
-import { patientProgram, sixscopeProgram } from "../test/lab/program.ts";
+import { interfaceFile, patientProgram, sixscopeProgram } from "../test/lab/program.ts";
 import { LAB_VARIABLE, QUICK, TIMEOUT } from "../test/lab/run.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -49,8 +49,8 @@ const files = [...new Glob("test/**/*.test.ts").scanSync(ROOT)]
   .filter((file) => places.length === 0 || places.some((place) => file.startsWith(place)))
   .sort((a, b) => rank(a) - rank(b));
 
-// Their folder is in the environment that each file gets.
-await Promise.all([sixscopeProgram(), patientProgram()]);
+// Made once for all files, which find the folder in their environment.
+await Promise.all([sixscopeProgram(), patientProgram(), interfaceFile()]);
 
 const counts = { pass: 0, fail: 0, skip: 0 };
 const failures: string[] = [];

@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { readSource } from "../../scripts/build/source.ts";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { bundlePage } from "../../src/page/bundle.ts";
@@ -21,7 +22,6 @@ import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.t
 import { startMcp } from "../lab/mcp.ts";
 import { metricsUrl, value } from "../lab/metrics.ts";
 import { encodeMmdb } from "../lab/mmdb.ts";
-import { sixscopeProgram } from "../lab/program.ts";
 import { run } from "../lab/run.ts";
 import { sixscope, startService } from "../lab/service.ts";
 
@@ -44,7 +44,8 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "sixscope-executable-"));
   // An ordinary user runs it below.
   chmodSync(folder, 0o755);
-  [executable = ""] = await sixscopeProgram();
+  executable = join(folder, "sixscope");
+  await compile(hostTarget(), await readSource(), executable);
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

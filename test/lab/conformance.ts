@@ -1,15 +1,16 @@
 /** Holds what a running service answers against the interface document. */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { BASE_PATH } from "../../src/api/endpoint.ts";
 import type { describeInterface } from "../../src/api/openapi.ts";
-import { interfaceText } from "../../src/server/endpoints.ts";
 import { parseEvents } from "./events.ts";
+import { interfaceFile } from "./program.ts";
 
 /** The document as a client reads it. */
-export const interfaceDocument: ReturnType<typeof describeInterface> = JSON.parse(interfaceText());
+export const interfaceDocument: ReturnType<typeof describeInterface> = await Bun.file(
+  await interfaceFile(),
+).json();
 
-const { paths, components } = interfaceDocument;
+const { paths, components, servers } = interfaceDocument;
 
 type Documented = (typeof paths)[string]["get"]["responses"][string];
 
@@ -39,7 +40,9 @@ const PREFLIGHT_HEADERS = [
 ];
 
 const operations = Object.entries(paths).map(([path, { get }]) => ({
-  form: new RegExp(`^${BASE_PATH}${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`),
+  form: new RegExp(
+    `^${servers[0]?.url}${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`,
+  ),
   responses: get.responses,
 }));
 

@@ -15,7 +15,7 @@ type Network = (flowLabel: number, nth: number) => readonly number[];
 const TARGET = 0xfffe;
 
 /** Of each network. */
-const RUNS = 50;
+const RUNS = 20;
 
 function choose(what: string, ways: number): number {
   return Number(Bun.hash.wyhash(what) % BigInt(ways));
@@ -135,7 +135,7 @@ test.each(CASES)("%s: no false link without a mark", async (name, network, lost)
     if (found.wrong.length > 0) wrongRuns++;
     expect({ seed, unmarked: found.unmarked }).toEqual({ seed, unmarked: [] });
   }
-  expect(wrongRuns).toBeLessThanOrEqual(RUNS / 50);
+  expect(wrongRuns).toBeLessThanOrEqual(1);
 });
 
 test("of a network without false links, all links are shown", async () => {
