@@ -35,7 +35,10 @@ export async function value(
     .reduce((sum, [, each]) => sum + each, 0);
 }
 
+/** How often a condition is asked for: each question can cost a service its metrics. */
+const POLL_MS = 100;
+
 /** Waits until a condition is true. */
 export async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await Bun.sleep(20);
+  while (!(await condition())) await Bun.sleep(POLL_MS);
 }
