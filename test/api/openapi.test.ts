@@ -1,6 +1,5 @@
 /** The OpenAPI document: valid, and true to the contract and to the responses of the service. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import {
   interfaceDocument,
@@ -9,9 +8,10 @@ import {
   watchAnswers,
 } from "../lab/conformance.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const [PROGRAM] = await sixscopeProgram();
 
 const { paths, components } = interfaceDocument;
 
@@ -495,8 +495,8 @@ describe("the document is available", () => {
     ["takes its time", "{ sleep 0.3; cat; }", printed],
     ["stops after the first line", "head -n 1", "{\n"],
   ])("sixscope openapi ends well with a reader that %s", async (_, reader, read) => {
-    const script = `{ "$0" "$1" openapi; echo "status $?" >&2; } | ${reader}`;
-    const child = Bun.spawn(["sh", "-c", script, process.execPath, MAIN], { stderr: "pipe" });
+    const script = `{ "$0" openapi; echo "status $?" >&2; } | ${reader}`;
+    const child = Bun.spawn(["sh", "-c", script, PROGRAM], { stderr: "pipe" });
     const [stdout, stderr] = await Promise.all([
       new Response(child.stdout).text(),
       new Response(child.stderr).text(),

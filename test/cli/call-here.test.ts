@@ -2,13 +2,13 @@
 import { expect, test } from "bun:test";
 import { unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { configHere } from "../../src/cli/call-here.ts";
 import { judgePolicy } from "../../src/tools/check/judge.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { awaitAddress, run } from "../lab/run.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const [PROGRAM] = await sixscopeProgram();
 
 const mayCheck = (ip: string, environment: NodeJS.ProcessEnv) =>
   judgePolicy(ip, { config: configHere(environment) }).finding === undefined;
@@ -57,7 +57,7 @@ async function asked(resolvConf: string, settings: string, ...args: readonly str
     nft '${rules}'
     env ${settings} "$@" 2>&1 || true
     nft list ruleset`;
-  const command = [process.execPath, MAIN, ...args];
+  const command = [PROGRAM, ...args];
   const output = await run(["unshare", "--net", "--mount", "sh", "-c", script, "sh", ...command]);
   const [own, others] = Array.from(output.matchAll(/counter packets (\d+)/g), ([, n]) => Number(n));
   return { output, own: own ?? Number.NaN, others: others ?? Number.NaN };

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { describeCommands } from "../../src/cli/command-line.ts";
 import { candidates, SCRIPTS } from "../../src/cli/completion.ts";
 import { programMissing, testWith } from "../lab/lab.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { run } from "../lab/run.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const [PROGRAM] = await sixscopeProgram();
 const zshTest = testWith(programMissing("zsh"), programMissing("script"));
 const fishTest = testWith(programMissing("fish"));
 
@@ -18,7 +19,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "sixscope-completion-"));
   // Completes, and only writes down what else it is called with.
   const program = `#!/bin/sh
-    test "$1" = __complete && exec '${process.execPath}' '${MAIN}' "$@"
+    test "$1" = __complete && exec '${PROGRAM}' "$@"
     echo "$*" >> '${folder}/called'\n`;
   writeFileSync(join(folder, "sixscope"), program);
   chmodSync(join(folder, "sixscope"), 0o755);

@@ -3,8 +3,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sixscopeProgram } from "../lab/program.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const [PROGRAM] = await sixscopeProgram();
 
 let folder: string;
 
@@ -17,7 +18,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 test("the service starts even if its start lines cannot be written", async () => {
   const socket = join(folder, "socket");
   const full = openSync("/dev/full", "w");
-  await using child = Bun.spawn([process.execPath, MAIN], {
+  await using child = Bun.spawn([PROGRAM], {
     env: { SIXSCOPE_LISTEN: `unix:${socket}`, SIXSCOPE_KEYS_FILE: join(folder, "keys.json") },
     stdin: "ignore",
     stdout: full,

@@ -1,8 +1,8 @@
 /** A run that has to wait says so above its table, which goes on below. */
 import { expect } from "bun:test";
-import { join } from "node:path";
 import CHECK from "../../src/tools/check/example.json" with { type: "json" };
 import { programMissing, testWith } from "../lab/lab.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { inTerminal, screenOf } from "../lab/terminal.ts";
 
 const terminalTest = testWith(programMissing("script"));
@@ -21,8 +21,8 @@ terminalTest("a wait is told above the table, and nothing is there twice", async
     port: 0,
     fetch: () => new Response(text.join(""), { headers: { "Content-Type": "text/event-stream" } }),
   });
-  const main = join(import.meta.dir, "../../src/main.ts");
-  const command = `${process.execPath} ${main} check ${CHECK.name} --server ${server.url.origin}`;
+  const [program] = await sixscopeProgram();
+  const command = `${program} check ${CHECK.name} --server ${server.url.origin}`;
   const screen = screenOf(await inTerminal(`${command} || true`));
   const count = (part: string) => screen.filter((line) => line.startsWith(part)).length;
   expect([count("sixscope: "), count(`check ${CHECK.name}`), count("step ")]).toEqual([1, 1, 1]);

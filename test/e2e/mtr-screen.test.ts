@@ -1,16 +1,16 @@
 /** `sixscope mtr` on a terminal: what its cells show, and that the terminal is given back. */
 import { describe, expect } from "bun:test";
-import { join } from "node:path";
 import { labMissing, testWith } from "../lab/lab.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { COLOUR, Terminal } from "../lab/terminal.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const [PROGRAM] = await sixscopeProgram();
 const labTest = testWith(labMissing);
 const KEYS = "q quit p pause r reset d view n names";
 
 const mtr = (args: readonly string[] = [], columns = 80, rows = 24, wrapper: string[] = []) =>
   new Terminal(
-    [...wrapper, process.execPath, MAIN, "mtr", "-n", "-i", "0.1", ...args, "::1"],
+    [...wrapper, PROGRAM, "mtr", "-n", "-i", "0.1", ...args, "::1"],
     { SIXSCOPE_RESOLVER_A: "[::1]:9", PS1: "$ " },
     columns,
     rows,
@@ -112,7 +112,7 @@ describe("no screen", () => {
 });
 
 labTest("NO_COLOR has no colours", async () => {
-  using terminal = new Terminal([process.execPath, MAIN, "mtr", "-n", "::1"], { NO_COLOR: "1" });
+  using terminal = new Terminal([PROGRAM, "mtr", "-n", "::1"], { NO_COLOR: "1" });
   await terminal.until("2 rounds");
   expect(terminal.output).not.toMatch(COLOUR);
 });

@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { run } from "../lab/run.ts";
 import { type CommandResult, type Service, sixscope, startService } from "../lab/service.ts";
 import { COLOUR, inTerminal, screenOf } from "../lab/terminal.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const [PROGRAM] = await sixscopeProgram();
 const WITH_HOSTNAME = join(import.meta.dir, "../lab/with-hostname.ts");
 const ROUTERS = 4;
 const missing = labMissing ?? programMissing("nft");
@@ -209,7 +210,7 @@ rightsTest.each(["trace", "mtr", "mtu"])(
   "%s says what to do without a raw socket",
   async (name) => {
     const withoutRights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
-    const program = [...withoutRights, process.execPath, MAIN];
+    const program = [...withoutRights, PROGRAM];
     const { status, stderr } = await sixscope([name, "::1"], ENVIRONMENT, program);
     expect(status).toBe(1);
     expect(stderr).toMatch(
@@ -219,7 +220,7 @@ rightsTest.each(["trace", "mtr", "mtu"])(
 );
 
 labTest("Ctrl-C ends mtr with what there is", async () => {
-  await using child = Bun.spawn([process.execPath, MAIN, "mtr", "-c", "1000", chain.target], {
+  await using child = Bun.spawn([PROGRAM, "mtr", "-c", "1000", chain.target], {
     env: { PATH: process.env["PATH"], ...ENVIRONMENT },
     stdout: "pipe",
     stderr: "pipe",
@@ -245,7 +246,7 @@ labTest("Ctrl-C ends mtr with what there is", async () => {
 
 describe("in a terminal", () => {
   const command = (args: string, variables = "") =>
-    `${variables} SIXSCOPE_RESOLVER_A=[::1]:9 '${process.execPath}' '${MAIN}' ${args}`;
+    `${variables} SIXSCOPE_RESOLVER_A=[::1]:9 '${PROGRAM}' ${args}`;
 
   terminalTest.each(["mtr -c 3 -i 0.1", "mtu"])(
     "%s shows what a pipe gets, in place and in colours",

@@ -9,11 +9,12 @@ import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { type Internet, startInternet } from "../lab/internet.ts";
 import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith, tunMissing } from "../lab/lab.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { run } from "../lab/run.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
 import { COLOUR, inTerminal, screenOf, Terminal } from "../lab/terminal.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const [PROGRAM] = await sixscopeProgram();
 
 const TARGET = "2001:db8:ff::1";
 const BLACKHOLE = "2001:db8:ff::2";
@@ -237,7 +238,7 @@ describe("as JSON", () => {
 
 describe("in a terminal", () => {
   const command = (args: string, variables = "") =>
-    `${variables} SIXSCOPE_RESOLVER_A=[::1]:${knot.endpoint.port} '${process.execPath}' '${MAIN}' ${args}`;
+    `${variables} SIXSCOPE_RESOLVER_A=[::1]:${knot.endpoint.port} '${PROGRAM}' ${args}`;
 
   terminalTest.each([`ping -c 2 ${TARGET}`, `trace ${TARGET}`, "dns www.example.test"])(
     "%s shows what a pipe gets, in colours",
@@ -251,7 +252,7 @@ describe("in a terminal", () => {
   );
 
   terminalTest("a hop is shown when it answers, and its name is filled in", async () => {
-    const trace = [process.execPath, MAIN, "trace", "-w", "10", BLACKHOLE];
+    const trace = [PROGRAM, "trace", "-w", "10", BLACKHOLE];
     using terminal = new Terminal(trace, environment, 100);
     await terminal.until("r1.example.net");
     const { output } = terminal;
@@ -298,7 +299,7 @@ async function runUntil(
   act: (child: Bun.Subprocess) => void,
   variables = environment,
 ) {
-  await using child = Bun.spawn([process.execPath, MAIN, ...args], {
+  await using child = Bun.spawn([PROGRAM, ...args], {
     env: { PATH: process.env["PATH"], ...variables },
     stdout: "pipe",
     stderr: "pipe",
@@ -343,7 +344,7 @@ describe("Ctrl-C", () => {
 });
 
 labTest("a reader that stops early ends a ping", async () => {
-  const script = `'${process.execPath}' '${MAIN}' ping -c 100000 -i 0.05 ${TARGET} | head -n 3`;
+  const script = `'${PROGRAM}' ping -c 100000 -i 0.05 ${TARGET} | head -n 3`;
   // Without an early end, this would take more than an hour.
   expect(withoutTimes(await run(["sh", "-c", script]))).toBe(
     `ping ${TARGET}\nseq         time hop limit\n  1 T ms        59\n`,

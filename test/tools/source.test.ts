@@ -1,13 +1,13 @@
 /** What verdicts say of the source address of a run. */
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { isDeprecated, sourceText } from "../../src/tools/source.ts";
 import { parseIpv6 } from "../addr/parse.ts";
 import { SKIP_DUPLICATE_DETECTION } from "../lab/kernel-chain.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { awaitAddress, awaitLink, run } from "../lab/run.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const [PROGRAM] = await sixscopeProgram();
 
 const TARGET = "2600::1";
 
@@ -76,7 +76,7 @@ async function verdictsFrom(address: string, lifetime: string): Promise<readonly
     await inside(NEAR, awaitLink("wire"), out);
     if (address !== "") await inside(NEAR, addAddress(address, 64, lifetime));
     const texts = TOOLS.map(async (tool) => {
-      const command = `exec ${process.execPath} ${MAIN} ${tool} ${TARGET} --json`;
+      const command = `exec ${PROGRAM} ${tool} ${TARGET} --json`;
       return JSON.parse(await inside(NEAR, command)).details.verdict.text;
     });
     return await Promise.all(texts);

@@ -1,4 +1,6 @@
 /** The broken name that the README shows, and what a check prints of it. */
+
+import { sixscopeProgram } from "../../lab/program.ts";
 import { runIp } from "../../lab/run.ts";
 import { inTerminal, screenOf } from "../../lab/terminal.ts";
 import { pageUrl } from "../../page/stage.ts";
@@ -27,7 +29,8 @@ export async function startBrokenSite() {
     /** The lines that `sixscope check` shows in a terminal. */
     async check(): Promise<string> {
       const asked = `SIXSCOPE_SERVER=${url} SIXSCOPE_KEY=${service.key}`;
-      const command = `${asked} ${process.execPath} src/main.ts check ${name} 2>/dev/null || [ $? = 1 ]`;
+      const [program] = await sixscopeProgram();
+      const command = `${asked} ${program} check ${name} 2>/dev/null || [ $? = 1 ]`;
       return screenOf(await inTerminal(command))
         .join("\n")
         .trimEnd();
