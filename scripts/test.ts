@@ -18,15 +18,18 @@ const ROOT = join(import.meta.dir, "..");
 /** Together they keep two cores busy. */
 const FILES_AT_ONCE = 8;
 
-/** Folders whose files take longest, which begin first so that none of them is left alone at the end. */
+/** Files and folders that take longest, which begin first so that none of them is left alone at the end. */
 const SLOW = [
+  "test/here/networks",
   "test/page/",
-  "test/tools/",
-  "test/here/",
-  "test/e2e/",
   "test/scale/",
-  "test/icmp/",
+  "test/e2e/",
+  "test/watch/history",
+  "test/check/",
+  "test/tools/",
+  "test/dns/dnssec/",
   "test/cli/",
+  "test/icmp/",
 ];
 
 /** Tests of the service as a whole, and hundreds of searches for paths. */
@@ -49,8 +52,11 @@ const files = [...new Glob("test/**/*.test.ts").scanSync(ROOT)]
   .filter((file) => places.length === 0 || places.some((place) => file.startsWith(place)))
   .sort((a, b) => rank(a) - rank(b));
 
+// So that what is made for all files goes with this process.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 // Made once for all files, which find the folder in their environment.
-await Promise.all([sixscopeProgram(), patientProgram(), interfaceFile()]);
+const isScaled = files.some((file) => file.startsWith("test/scale/"));
+await Promise.all([sixscopeProgram(), interfaceFile(), ...(isScaled ? [patientProgram()] : [])]);
 
 const counts = { pass: 0, fail: 0, skip: 0 };
 const failures: string[] = [];

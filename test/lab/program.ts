@@ -1,17 +1,9 @@
-/**
- * What test files share: the programs that they start, compiled as they are shipped, because a process of one takes a
- * sixth of the processor time of its sources.
- */
-import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+/** The programs that tests start, compiled as they are shipped: a process of one takes a sixth of the processor time of its sources. */
 import type { BunPlugin } from "bun";
 import { version } from "../../package.json";
 import { compile, hostTarget } from "../../scripts/build/compile.ts";
 import { patient } from "./patient.ts";
-
-/** The environment variable with the folder of what is shared. `scripts/test.ts` makes it; without it, each test file does. */
-const FOLDER_VARIABLE = "TEST_SHARED";
+import { shared } from "./shared.ts";
 
 /** The version of the sources, whatever was committed. */
 const SOURCE = { version, commit: null, epochSeconds: 0 };
@@ -33,27 +25,3 @@ export const interfaceFile = () =>
     const { interfaceText } = await import("../../src/server/endpoints.ts");
     await Bun.write(file, interfaceText());
   });
-
-const ready = new Map<string, Promise<string>>();
-
-/** The path of a file that `make` writes if no test file has before. */
-export function shared(name: string, make: (file: string) => Promise<unknown>): Promise<string> {
-  return ready.getOrInsertComputed(name, async () => {
-    const file = join(folder(), name);
-    if (!existsSync(file)) await make(file);
-    return file;
-  });
-}
-
-function folder(): string {
-  process.env[FOLDER_VARIABLE] ??= ownFolder();
-  return process.env[FOLDER_VARIABLE];
-}
-
-/** A folder for this process and its children, in which every user may run programs. */
-function ownFolder(): string {
-  const path = mkdtempSync(join(tmpdir(), "sixscope-shared-"));
-  chmodSync(path, 0o755);
-  process.on("exit", () => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
