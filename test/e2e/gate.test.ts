@@ -228,13 +228,11 @@ labTest(
   "64 checks at once, and checks begun and aborted, bring a port ten SYNs a second",
   async () => {
     await using service = await startService(settings());
-    const keys = await addKeys(service, 36);
-    const [crowd, quiet, aborting] = [keys.slice(0, 16), keys.slice(16, 32), keys.slice(32)];
+    const keys = await addKeys(service, 33);
+    const [crowd, quiet, [aborting = ""]] = [keys.slice(0, 16), keys.slice(16, 32), keys.slice(32)];
     const over = new AbortController();
-    const aborted = aborting.flatMap((key, at) =>
-      [50, 70, 90, 110].map((ms, turn) =>
-        abortOver(service, key, `/check/${nameOf("aborted", 4 * at + turn)}`, ms, over.signal),
-      ),
+    const aborted = [50, 70, 90, 110].map((ms, at) =>
+      abortOver(service, aborting, `/check/${nameOf("aborted", at)}`, ms, over.signal),
     );
     const [ofCrowd, ofQuiet] = await Promise.all([
       checkAtOnce(service, crowd, (at) => nameOf("crowd", at)),
@@ -242,7 +240,7 @@ labTest(
     ]);
     over.abort();
     const begun = (await Promise.all(aborted)).reduce((sum, each) => sum + each, 0);
-    // Each of the 16 that abort has begun some.
+    // Together the four that abort have begun more than the port may have.
     expect(begun).toBeGreaterThan(16);
     expectNoFault(ofCrowd);
     expectNoFault(ofQuiet.filter((code) => code !== "port-silent"));
@@ -290,7 +288,7 @@ labTest("many pings at once bring a /64 a thousand packets a second", async () =
     keys.flatMap((key, at) =>
       Array.from({ length: 12 }, async (_, turn) => {
         const outcomes: string[] = [];
-        while (outcomes.length < 5) {
+        while (outcomes.length < 3) {
           const target = `${prefixOf("flood")}${at + 1}:${turn}`;
           outcomes.push(await ask(service, key, `/ping/${target}?count=10`));
         }
@@ -301,7 +299,7 @@ labTest("many pings at once bring a /64 a thousand packets a second", async () =
   const arrivals = (await watch.arrivals()).filter(({ to }) => to.startsWith(prefixOf("flood")));
   expect(new Set(statuses.flat())).toEqual(new Set(["no-loss"]));
   // Each was answered, so all have arrived; the small buffer that an ordinary user has for the watch can miss some.
-  const sent = 8 * 12 * 5 * 10;
+  const sent = 8 * 12 * 3 * 10;
   expect(arrivals.length).toBeLessThanOrEqual(sent);
   expect(arrivals.length).toBeGreaterThan(0.9 * sent);
   expect(inASecond(arrivals)).toBeLessThanOrEqual(HASTE * PACKETS_PER_SECOND);

@@ -16,7 +16,7 @@ const curlTest = testWith(missing, programMissing("curl"));
 const wrkTest = testWith(missing, programMissing("wrk"));
 
 /** Between two requests of a client, so that many clients leave something of the machine to others. */
-const PAUSE_MS = 5;
+const PAUSE_MS = 20;
 
 let folder: string;
 let service: Service;
