@@ -177,6 +177,13 @@ export function describeParameter([name, parameter]: [string, Parameter]) {
   };
 }
 
+/** The schema of an endpoint's answers, of several locations too, as JSON Schema by itself. */
+export function describeAnswer({ response, several }: Endpoint): { type: "object" } {
+  const schema = several ? z.union([response(), several()]) : response();
+  const described = z.toJSONSchema(schema, { override: simplify });
+  return { ...withoutIdentity(described), type: "object" };
+}
+
 /** @throws Error for a schema without an id */
 function referenceTo(schema: z.ZodType) {
   const id = z.globalRegistry.get(schema)?.id;
