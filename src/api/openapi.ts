@@ -107,7 +107,7 @@ function describeEvents(endpoint: Endpoint): [id: string, schema: JsonSchema][] 
     additionalProperties: false,
   }));
   const description = "The events of the stream in order, each with its data.";
-  return [[eventsId(endpoint), { type: "array", items: { oneOf: items }, description }]];
+  return [[eventsId(endpoint), { type: "array", items: { anyOf: items }, description }]];
 }
 
 /** The response of errors that have the same status. */

@@ -307,7 +307,7 @@ describe("the contract in the document", () => {
 
   interface Stream {
     readonly items: {
-      readonly oneOf: {
+      readonly anyOf: {
         readonly properties: { readonly event: { readonly const: string }; readonly data: object };
       }[];
     };
@@ -321,9 +321,9 @@ describe("the contract in the document", () => {
     const { content, headers } = operationAt(path).responses["200"] ?? {};
     const { $ref = "" } = content?.["text/event-stream"]?.schema ?? {};
     const { items } = schemaNamed($ref.split("/").at(-1) ?? "") as unknown as Stream;
-    expect(items.oneOf.map(({ properties: { event } }) => event.const)).toEqual(names);
+    expect(items.anyOf.map(({ properties: { event } }) => event.const)).toEqual(names);
     const schemaOf = (name: string) =>
-      items.oneOf.find(({ properties: { event } }) => event.const === name)?.properties.data;
+      items.anyOf.find(({ properties: { event } }) => event.const === name)?.properties.data;
     const documents = [content?.["application/json"].schema, content?.[SEVERAL]?.schema];
     expect(schemaOf("result")).toEqual({ anyOf: documents });
     expect(
