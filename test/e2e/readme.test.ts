@@ -314,6 +314,22 @@ describe("tables", () => {
 });
 
 describe("pages", () => {
+  test.each([...pages])("a renderer leaves no markup of %s", (_, text) => {
+    const html = Bun.markdown.html(text).replace(/<(pre|code)\b.*?<\/\1>/gs, "");
+    expect(html.match(/.*(\|\s*-{3}|\*\*|\]\(|```|<p>[|#]).*/g)).toBeNull();
+    const tables = text.replace(/```.*?```/gs, "").matchAll(/(?:^\|.*\n)+/gm);
+    for (const [table] of tables) {
+      const widths = table
+        .trim()
+        .split("\n")
+        .map((line) => line.replaceAll("\\|", "").split("|").length);
+      expect([table.slice(0, 80), ...new Set(widths)]).toEqual([
+        table.slice(0, 80),
+        widths[0] ?? 0,
+      ]);
+    }
+  });
+
   test.each([...pages])("the links of %s lead somewhere", (path, text) => {
     const broken = linksOf(text).filter((link) => !isThere(path, link));
     expect(broken).toEqual([]);
