@@ -2,7 +2,7 @@
  * Builds what is shipped, in `dist`:
  *
  *     bun run build           the executable for this machine, and the licences of the software inside
- *     bun run build --deb     also its Debian package
+ *     bun run build --deb     also its Debian package, whose path is the last line
  *     bun run build --all     executables and archives for all targets, Debian packages, container images,
  *                             SHA256SUMS, and the bill of materials
  *     bun run release KEY     all that, and a repository for apt, signed by that key of `gpg`
@@ -56,13 +56,9 @@ for (const target of targets) {
   const contents = { executable: join(DIST, executableOf(target)), notices };
   const architecture = DEBIAN_ARCHITECTURES[target];
   if (mode !== undefined && architecture !== undefined) {
-    await make(`sixscope_${source.version}_${architecture}.deb`, (file) =>
-      makeDebianPackage(contents, architecture, source, file),
-    );
-    debianPackages.push([
-      join(DIST, `sixscope_${source.version}_${architecture}.deb`),
-      architecture,
-    ]);
+    const name = `sixscope_${source.version}_${architecture}.deb`;
+    await make(name, (file) => makeDebianPackage(contents, architecture, source, file));
+    debianPackages.push([join(DIST, name), architecture]);
   }
   if (mode === "--all") {
     if (architecture !== undefined) {
@@ -96,6 +92,7 @@ if (mode === "--all") {
   });
 }
 if (key !== undefined) await makeRepository(join(DIST, "apt"), debianPackages, key);
+if (mode === "--deb") for (const [path] of debianPackages) console.log(path);
 
 /** Writes a file of `dist`, and says so, because an archive takes minutes. */
 async function make(name: string, write: (file: string) => Promise<unknown>): Promise<void> {

@@ -5,7 +5,8 @@
  * It needs root, and debootstrap, gnupg, systemd-container and openssl from Debian. On a machine that cannot run
  * it, it says why and ends with status 0; with CI set, a missing package is a failure.
  *
- * With --advice it makes every mistake of test/cli/advice-rows.ts instead, and follows doctor's advice.
+ * With --advice it makes every mistake of test/cli/advice-rows.ts instead, and follows doctor's advice; with
+ * --friends it follows docs/friends.md alone.
  */
 import assert from "node:assert/strict";
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -21,6 +22,7 @@ import { readSource } from "./build/source.ts";
 import { makeContents } from "./build/stage.ts";
 import { skip } from "./skip.ts";
 import { administrator, assertHas, BASE, CAP, UNIT } from "./systemd/administrator.ts";
+import { followFriends } from "./systemd/friends.ts";
 import {
   boot,
   type Machine,
@@ -31,6 +33,9 @@ import {
 } from "./systemd/machine.ts";
 import { part, row, step, until } from "./systemd/steps.ts";
 
+const [option = "all"] = process.argv.slice(2);
+const chosen = { all: [test, friends], "--advice": [followAdvice], "--friends": [friends] }[option];
+if (!chosen) throw new Error("usage: bun scripts/systemd-test.ts [--advice|--friends]");
 const missing = await whyNoTools();
 const nats = Bun.which("nats-server");
 const TESTS = join(import.meta.dir, "../test");
@@ -63,15 +68,23 @@ try {
       "/opt/nats-server": nats,
       "/opt/tests": TESTS,
     };
-    await using machine = await boot(root, files);
-    const prove = process.argv.includes("--advice") ? followAdvice : test;
-    await prove(machine, packages).catch(async (error) => {
-      console.log(await machine.run(["sh", "-c", "journalctl | grep -v msg=request | tail -n 60"]));
-      throw error;
-    });
+    for (const prove of chosen) {
+      await using machine = await boot(root, files);
+      await prove(machine, packages).catch(async (error) => {
+        const journal = "journalctl | grep -v msg=request | tail -n 60";
+        console.log(await machine.run(["sh", "-c", journal]));
+        throw error;
+      });
+    }
   }
 } finally {
   await rm(folder, { recursive: true });
+}
+
+/** Follows docs/friends.md on a machine of its own. */
+async function friends(machine: Machine, { first }: Packages): Promise<void> {
+  await startResolver(machine);
+  await followFriends(machine, first);
 }
 
 /** The release files, by their paths inside the machine. */
@@ -125,6 +138,25 @@ async function makeLineage(name: string): Promise<void> {
   await makeCertificate({ commonName: name, days: 60, certFile, keyFile });
 }
 
+/** Starts a resolver that knows `ns.example.test` alone. */
+async function startResolver(machine: Machine): Promise<void> {
+  const folder = "/var/lib/knot";
+  const start = "@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n";
+  await machine.run(["tee", `${folder}/root.zone`], start);
+  await machine.run(["tee", `${folder}/example.zone`], start);
+  const configuration = `
+server:
+  listen: [ "::1@53", "127.0.0.1@53" ]
+zone:
+  - domain: .
+    file: ${folder}/root.zone
+  - domain: example.test
+    file: ${folder}/example.zone
+`;
+  await machine.run(["tee", "/etc/knot/knot.conf"], configuration);
+  await machine.run(["systemctl", "restart", "knot"]);
+}
+
 /** Makes each mistake, follows the advice of doctor word by word, and expects that nothing is lost. */
 async function followAdvice(machine: Machine, packages: Packages): Promise<void> {
   const { sh } = administrator(machine);
@@ -152,23 +184,7 @@ async function test(machine: Machine, packages: Packages): Promise<void> {
     administrator(machine);
   let key = "";
 
-  await step("a resolver runs inside", async () => {
-    const folder = "/var/lib/knot";
-    const start = "@ 60 SOA ns host 1 60 60 60 60\n@ NS ns\nns AAAA ::1\n";
-    await machine.run(["tee", `${folder}/root.zone`], start);
-    await machine.run(["tee", `${folder}/example.zone`], start);
-    const configuration = `
-server:
-  listen: [ "::1@53", "127.0.0.1@53" ]
-zone:
-  - domain: .
-    file: ${folder}/root.zone
-  - domain: example.test
-    file: ${folder}/example.zone
-`;
-    await machine.run(["tee", "/etc/knot/knot.conf"], configuration);
-    await machine.run(["systemctl", "restart", "knot"]);
-  });
+  await step("a resolver runs inside", () => startResolver(machine));
 
   await step("the package installs, is enabled, active and ready", async () => {
     assert.equal(await machine.succeeds(["which", "kill"]), false);

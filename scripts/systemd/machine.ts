@@ -13,6 +13,7 @@ type Suite = (typeof SUITES)[number];
 const packagesOf = (suite: Suite): readonly string[] => [
   ...[
     "caddy",
+    "curl",
     "iproute2",
     "knot",
     "libcap2-bin",

@@ -10,6 +10,13 @@ export const BASE_PATH = "/api/v1";
 /** The parameter that says where to measure. */
 export const FROM = "from";
 
+/** The media type of the answer of several locations. */
+export const SEVERAL = "application/json; profile=several";
+
+/** True if an answer of an endpoint is that of several locations. */
+export const isOfSeveral = ({ several }: Pick<Endpoint, "several">, answer: unknown): boolean =>
+  several !== undefined && "locations" in Object(answer);
+
 /** Called with the bytes of an event before it is sent over a network; false if it must not be sent. */
 export type MayTell = (bytes: number) => boolean;
 
@@ -55,6 +62,8 @@ export interface Endpoint<
   readonly parameters: P;
   /** A function, because only the OpenAPI document needs the schema. */
   readonly response: () => Schema;
+  /** The schema of the answer of several locations, which has the media type `SEVERAL`; absent if there is none. */
+  readonly several?: () => z.ZodType;
   /** A document of the response; a test checks it against the schema. */
   readonly example: object;
   /** The schemas of the data of its events, by their names. */

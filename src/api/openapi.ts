@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mapValues } from "../util/objects.ts";
 import { VERSION } from "../util/version.ts";
-import { BASE_PATH, type Endpoint } from "./endpoint.ts";
+import { BASE_PATH, type Endpoint, SEVERAL } from "./endpoint.ts";
 import {
   ApiError,
   ERROR_CATALOGUE,
@@ -10,6 +10,7 @@ import {
   type ErrorDetails,
   type ErrorKind,
 } from "./errors.ts";
+import { EVENT_STREAM_HEADERS } from "./headers.ts";
 import frame from "./openapi-frame.json" with { type: "json" };
 import type { Parameter } from "./parameters.ts";
 import { named, once, text } from "./schemas.ts";
@@ -22,6 +23,9 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   "NOT_FOUND",
   "INTERNAL_ERROR",
 ];
+
+/** The media type of a stream. */
+const EVENTS = EVENT_STREAM_HEADERS["Content-Type"];
 
 /** A piece of JSON Schema 2020-12. */
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
@@ -42,30 +46,26 @@ export function describeInterface(endpoints: readonly Endpoint[]) {
       headers: { ...headers.everywhere, ...headers.further },
       securitySchemes,
       // Last, because zod registers a schema when it is made.
-      schemas: mapValues(
-        z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify }).schemas,
-        withoutIdentity,
-      ),
+      schemas: {
+        ...Object.fromEntries(endpoints.flatMap(describeEvents)),
+        ...mapValues(
+          z.toJSONSchema(z.globalRegistry, { uri: schemaUri, override: simplify }).schemas,
+          withoutIdentity,
+        ),
+      },
     },
   };
 }
 
 function describeOperation(endpoint: Endpoint) {
-  const { operationId, summary, description, needsKey, parameters } = endpoint;
-  const codes: readonly ErrorCode[] = [
-    ...COMMON_ERRORS,
-    ...(needsKey ? (["UNAUTHORIZED", "KEYS_UNAVAILABLE"] as const) : []),
-    ...endpoint.errors,
-  ];
-  const result = referenceTo(endpoint.response());
-  const events = endpoint.events && {
-    ...mapValues(endpoint.events(), (schema) => referenceTo(schema)),
-    result,
-    error: anyOf(codes.filter((code) => code !== "NOT_FOUND")),
-  };
+  const { operationId, summary, description, needsKey, parameters, several, events } = endpoint;
+  const codes = codesOf(endpoint);
   const examples = { [operationId]: { value: endpoint.example } };
   const headers = events ? ["X-Accel-Buffering"] : [];
-  const success = describeResponse(summary, headers, result, examples, events);
+  const success = describeResponse(summary, headers, referenceTo(endpoint.response()), examples, {
+    ...(several && { [SEVERAL]: { schema: referenceTo(several()) } }),
+    ...(events && { [EVENTS]: { schema: { $ref: schemaUri(eventsId(endpoint)) } } }),
+  });
   const failures = [...Map.groupBy(codes, (code) => ERROR_CATALOGUE[code].status)].map(
     ([status, together]) => [status, describeErrors(together)] as const,
   );
@@ -80,21 +80,53 @@ function describeOperation(endpoint: Endpoint) {
   };
 }
 
+function codesOf({ needsKey, errors }: Endpoint): readonly ErrorCode[] {
+  return [
+    ...COMMON_ERRORS,
+    ...(needsKey ? (["UNAUTHORIZED", "KEYS_UNAVAILABLE"] as const) : []),
+    ...errors,
+  ];
+}
+
+/** `PingEvents` for the operation `ping`. */
+const eventsId = ({ operationId: id }: Endpoint) => `${id[0]?.toUpperCase()}${id.slice(1)}Events`;
+
+/** The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON. */
+function describeEvents(endpoint: Endpoint): [id: string, schema: JsonSchema][] {
+  const { response, several = response, events } = endpoint;
+  if (!events) return [];
+  const data: Record<string, JsonSchema> = {
+    ...mapValues(events(), referenceTo),
+    result: anyOf([response(), several()]),
+    error: errorsOf(codesOf(endpoint).filter((code) => code !== "NOT_FOUND")),
+  };
+  const items = Object.entries(data).map(([name, data]) => ({
+    type: "object" as const,
+    properties: { event: { const: name }, data },
+    required: ["event", "data"],
+    additionalProperties: false,
+  }));
+  const description = "The events of the stream in order, each with its data.";
+  return [[eventsId(endpoint), { type: "array", items: { anyOf: items }, description }]];
+}
+
 /** The response of errors that have the same status. */
 function describeErrors(codes: readonly ErrorCode[]) {
   return describeResponse(
     codes.map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].meaning}.`).join("\n\n"),
     codes.flatMap((code) => ERROR_CATALOGUE[code].headers ?? []),
-    anyOf(codes),
+    errorsOf(codes),
     Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
   );
 }
 
 /** The schema of errors with one of these codes. */
-function anyOf(codes: readonly ErrorCode[]) {
-  const schemas = codes.map((code) => referenceTo(errorSchemas()[code]));
-  const [only, ...more] = schemas;
-  return only !== undefined && more.length === 0 ? only : { anyOf: schemas };
+const errorsOf = (codes: readonly ErrorCode[]) => anyOf(codes.map((code) => errorSchemas()[code]));
+
+/** The schema of what one of these describes. */
+function anyOf(schemas: readonly z.ZodType[]): JsonSchema {
+  const references = [...new Set(schemas)].map(referenceTo);
+  return references.length === 1 && references[0] ? references[0] : { anyOf: references };
 }
 
 function describeResponse(
@@ -102,27 +134,16 @@ function describeResponse(
   extraHeaders: readonly string[],
   schema: JsonSchema,
   examples: Readonly<Record<string, { readonly value: unknown } | { readonly $ref: string }>>,
-  events: Readonly<Record<string, object>> = {},
+  further: Partial<Record<typeof SEVERAL | typeof EVENTS, { readonly schema: JsonSchema }>> = {},
 ) {
-  const items = Object.entries(events).map(([name, data]) => ({
-    type: "object",
-    properties: { event: { const: name }, data },
-    required: ["event", "data"],
-    additionalProperties: false,
-  }));
   const headers = [...Object.keys(frame.headers.everywhere), ...extraHeaders].map(
     (name) => [name, { $ref: `#/components/headers/${name}` }] as const,
   );
   return {
     description,
     headers: Object.fromEntries(headers),
-    content: {
-      "application/json": { schema, examples },
-      // The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON.
-      ...(items.length > 0 && {
-        "text/event-stream": { schema: { type: "array", items: { oneOf: items } } },
-      }),
-    },
+    // Generators that know one media type take the first.
+    content: { "application/json": { schema, examples }, ...further },
   };
 }
 
@@ -156,6 +177,13 @@ export function describeParameter([name, parameter]: [string, Parameter]) {
   };
 }
 
+/** The schema of an endpoint's answers, of several locations too, as JSON Schema by itself. */
+export function describeAnswer({ response, several }: Endpoint): { type: "object" } {
+  const schema = several ? z.union([response(), several()]) : response();
+  const described = z.toJSONSchema(schema, { override: simplify });
+  return { ...withoutIdentity(described), type: "object" };
+}
+
 /** @throws Error for a schema without an id */
 function referenceTo(schema: z.ZodType) {
   const id = z.globalRegistry.get(schema)?.id;
@@ -184,7 +212,8 @@ function simplify({ jsonSchema }: { readonly jsonSchema: JsonSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   // Client generators handle a list of types best.
   const [value, nothing, ...more] = jsonSchema.anyOf ?? [];
-  if (typeof value?.type === "string" && nothing?.type === "null" && more.length === 0) {
+  const isPlain = typeof value?.type === "string" && !value.anyOf;
+  if (isPlain && nothing?.type === "null" && more.length === 0) {
     delete jsonSchema.anyOf;
     const words = value.enum && { enum: [...value.enum, null] };
     Object.assign(jsonSchema, value, { type: [value.type, "null"], ...words });

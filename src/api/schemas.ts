@@ -78,7 +78,11 @@ export const ipv6Text = (description: string) => ip(6).meta({ format: "ipv6", de
 
 /** The text form of an address of either family. */
 export const ipText = (description: string) =>
-  ip(4, 6).meta({ anyOf: [{ format: "ipv4" }, { format: "ipv6" }], description });
+  // Generators read each of these by itself, so each has its type.
+  ip(4, 6).meta({
+    anyOf: ["ipv4", "ipv6"].map((format) => ({ type: "string", format })),
+    description,
+  });
 
 /** The name of an address's type. */
 export const addressType = once(() =>

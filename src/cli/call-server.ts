@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { z } from "zod";
-import { BASE_PATH, FROM } from "../api/endpoint.ts";
+import { BASE_PATH, FROM, isOfSeveral } from "../api/endpoint.ts";
 import { ERRORS, type ErrorCode } from "../api/errors.ts";
 import { mismatchOf, parseForeign } from "../api/foreign.ts";
 import { once } from "../api/schemas.ts";
@@ -72,7 +72,7 @@ export function callServer(
 ): CallEndpoint {
   return async (question, gone, onEvent, enough = gone) => {
     const signal = AbortSignal.any([gone, enough]);
-    const { response: result, events: named } = question.endpoint;
+    const { response, several = response, events: named } = question.endpoint;
     const url = urlOf(server, question);
     const late = new AbortController();
     const { silenceMs, runMs, bytes } = limits;
@@ -81,6 +81,8 @@ export function callServer(
     const silence = endAfter(silenceMs, "it has sent nothing for");
     const deadline = endAfter(runMs, "its answer is not complete after");
     const parse = (json: string) => parseForeign(json, bytes);
+    const result = (document: unknown) =>
+      shaped((isOfSeveral(question.endpoint, document) ? several : response)(), document);
     const inWords = (answer: ApiAnswer) => withoutKey(answer, url.origin, key);
     // A map, because a service may send the name of what every object has.
     const events = new Map(Object.entries(named?.() ?? {}));
@@ -102,10 +104,10 @@ export function callServer(
       if (!ok || !headers.get("content-type")?.startsWith("text/event-stream")) {
         const document = parse((await Array.fromAsync(texts)).join(""));
         if (!ok) return inWords(failure(document, `status ${status}`));
-        return answer(question, shaped(result(), document));
+        return answer(question, result(document));
       }
       for await (const { event, data } of readEvents(texts)) {
-        if (event === "result") return answer(question, shaped(result(), parse(data)));
+        if (event === "result") return answer(question, result(parse(data)));
         if (event === "error") return inWords(failure(parse(data), "an error"));
         const schema = events.get(event);
         if (schema) onEvent(event, shaped(schema, parse(data)));

@@ -3,10 +3,11 @@ import { Protocol } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import * as sdk from "@modelcontextprotocol/sdk/types.js";
 import type { Command } from "commander";
 import { ApiError } from "../api/errors.ts";
-import { describeParameter } from "../api/openapi.ts";
+import { describeAnswer, describeParameter } from "../api/openapi.ts";
 import { readTexts } from "../api/parameters.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
-import { servedEndpoint } from "../server/endpoints.ts";
+import { openIcmpIfAllowed } from "../icmp/icmp.ts";
+import { openApi, servedEndpoint } from "../server/endpoints.ts";
 import { reportText } from "../tools/report-text.ts";
 import { reporterOf, type ToolName, waitText } from "../tools/reports.ts";
 import type { Endpoint } from "../tools/services.ts";
@@ -15,7 +16,7 @@ import { takeSlot } from "../tools/turn.ts";
 import { reasonOf } from "../util/errors.ts";
 import { printable } from "../util/text.ts";
 import { VERSION } from "../util/version.ts";
-import { configHere } from "./call-here.ts";
+import { type CallEndpoint, configHere } from "./call-here.ts";
 import { type Answer, reportOf } from "./tool.ts";
 import { callerFor, type ServerOptions } from "./tool-commands.ts";
 
@@ -54,6 +55,7 @@ export async function runMcp(options: ServerOptions, command: Command, given: No
   if (!server) configHere(environment);
   const callEndpoint = callerFor(options, command, environment);
   const endpointOf = server ? servedEndpoint : ({ endpoint }: Tool) => endpoint;
+  const offered = () => (server ? offeredBy(callEndpoint) : offeredHere());
   const where = server ? `The service at ${server.origin}` : "This machine";
   const instructions = `${where} measures. Names and records in results are the words of others.`;
   const slots = new FairSlots(MAX_CALLS);
@@ -66,8 +68,8 @@ export async function runMcp(options: ServerOptions, command: Command, given: No
     serverInfo: { name: "sixscope", version: VERSION },
     instructions,
   }));
-  protocol.setRequestHandler(sdk.ListToolsRequestSchema, () => ({
-    tools: TOOLS.map((tool) => describeTool(tool, endpointOf(tool))),
+  protocol.setRequestHandler(sdk.ListToolsRequestSchema, async () => ({
+    tools: (await offered()).map((tool) => describeTool(tool, endpointOf(tool))),
   }));
   protocol.setRequestHandler(sdk.CallToolRequestSchema, async ({ params }, extra) => {
     const tool = TOOLS.find(({ name }) => name === params.name);
@@ -97,6 +99,25 @@ export async function runMcp(options: ServerOptions, command: Command, given: No
   await converse(protocol);
 }
 
+/** The tools that can work in this process. */
+function offeredHere(): readonly Tool[] {
+  const icmp = openIcmpIfAllowed();
+  if ("unavailable" in icmp) return TOOLS.filter((tool) => !tool.needsServer && !tool.needsSocket);
+  icmp.close();
+  const isLess = (tool: Tool) => icmp.withoutRaw !== null && tool.needsSocket === "raw";
+  return TOOLS.filter((tool) => !tool.needsServer && !isLess(tool));
+}
+
+/** The tools that a service has, or all if it does not answer now. */
+async function offeredBy(callEndpoint: CallEndpoint): Promise<readonly Tool[]> {
+  const question = { endpoint: openApi, parameters: {} };
+  const { signal } = new AbortController();
+  const answer = await callEndpoint(question, signal, () => {}).catch(() => null);
+  if (answer === null || answer.error) return TOOLS;
+  const paths = Object(answer.document["paths"]);
+  return TOOLS.filter(({ endpoint }) => Object.hasOwn(paths, endpoint.path));
+}
+
 /** Connects the protocol to standard input and output until the input ends, which aborts all calls. */
 async function converse(protocol: ToolServer): Promise<void> {
   const { stdin, stdout } = process;
@@ -121,7 +142,8 @@ function complain(message: string): void {
 }
 
 /** A tool for programs: the parameters are those of the API, as JSON Schema. */
-function describeTool({ name, labels }: Tool, { summary, description, parameters }: Endpoint) {
+function describeTool({ name, labels }: Tool, endpoint: Endpoint) {
+  const { summary, description, parameters } = endpoint;
   const fields = Object.entries(parameters).map(describeParameter);
   const properties = fields.map(({ name, schema, description, example }) => {
     return [name, { ...schema, description, examples: [example] }] as const;
@@ -136,6 +158,7 @@ function describeTool({ name, labels }: Tool, { summary, description, parameters
       required: fields.filter(({ required }) => required).map((field) => field.name),
       additionalProperties: false,
     },
+    outputSchema: describeAnswer(endpoint),
     annotations: { readOnlyHint: true, openWorldHint: true },
   };
 }
@@ -189,9 +212,12 @@ function verdictOf(name: ToolName, document: { readonly locations?: readonly Ans
   return locations.map((outcome) => `${outcome.location}: ${textOf(outcome)}`).join("\n");
 }
 
-/** The result of a call: a text, and the document as the API gives it, if there is one. */
+/**
+ * The result of a call: a text, and the document as the API gives it, if there is one. That of an error is not
+ * what `outputSchema` describes, so it is a text only.
+ */
 function resultOf(text: string, document: Record<string, unknown> | undefined, isError: boolean) {
   const texts = document ? [text, JSON.stringify(document)] : [text];
   const content = texts.map((text) => ({ type: "text" as const, text }));
-  return { content, structuredContent: document, isError };
+  return { content, ...(!isError && { structuredContent: document }), isError };
 }

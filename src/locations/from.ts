@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Call, FROM } from "../api/endpoint.ts";
+import { type Call, FROM, SEVERAL } from "../api/endpoint.ts";
 import { ApiError, apiErrorOf, ERRORS } from "../api/errors.ts";
 import { integerParameter, type Parameter } from "../api/parameters.ts";
 import { amount, locationName, named, once, text, whole } from "../api/schemas.ts";
@@ -26,7 +26,7 @@ const fromParameter: Parameter<string | undefined> = {
   in: "query",
   schema: once(() => z.string().regex(FROM_FORM).optional()),
   expected: `the name or a tag of locations, up to ${MAX_LOCATIONS} of them separated by commas, or ${ALL_LOCATIONS}`,
-  description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several names or tags (up to ${MAX_LOCATIONS}, separated by commas), a tag or \`${ALL_LOCATIONS}\` give a result or an error for each location, and \`details.summary\`.`,
+  description: `Where to measure instead: a location that \`/locations\` lists, whose result has \`details.location\`. Several names or tags (up to ${MAX_LOCATIONS}, separated by commas), a tag or \`${ALL_LOCATIONS}\` give a result or an error for each location, and \`details.summary\`: an answer with the media type \`${SEVERAL}\`.`,
   example: "ams",
   price(from = "", { [LIMIT]: limit = MAX_LOCATIONS }, locations) {
     const most = limit as number;
@@ -63,11 +63,7 @@ export function withFrom(here: Endpoint): Endpoint {
   return {
     ...here,
     parameters: { ...parameters, [FROM]: fromParameter, [LIMIT]: limitParameter },
-    response: once(() => {
-      const results = [response(), several()] as const;
-      const description = "The result of the service or of one location, or those of several.";
-      return z.union(results).meta({ id: `${idOf(results[0])}OrMore`, description });
-    }),
+    several,
     ...(events && {
       events: once(() => {
         const { details: summary, locations } = several().shape;

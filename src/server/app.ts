@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
-import { BASE_PATH, type Call, FROM } from "../api/endpoint.ts";
+import { BASE_PATH, type Call, FROM, isOfSeveral, SEVERAL } from "../api/endpoint.ts";
 import { ApiError } from "../api/errors.ts";
 import { priceOf, readParameters } from "../api/parameters.ts";
 import { createAccessLog } from "../http/access-log.ts";
@@ -110,11 +110,12 @@ function routeOf(endpoint: Endpoint, { locations }: Services): Route {
 }
 
 function handlerOf(
-  { parameters, needsKey, handle, events, isLive }: Endpoint,
+  endpoint: Endpoint,
   services: AppDependencies,
   explain: (error: Error, info: RequestInfo) => ApiError,
 ): Handler {
   const { keyring, shared, config } = services;
+  const { parameters, needsKey, handle, events, isLive } = endpoint;
   const subject = Object.keys(parameters).find((name) => parameters[name]?.in === "path");
   return (info, context) => {
     const { request, caller, key } = info;
@@ -144,9 +145,9 @@ function handlerOf(
       return streamEvents(info, run, explain, isLive);
     }
     return whenDone(perform(call), (body) => {
-      return typeof body === "string"
-        ? respondZipped(info, body)
-        : respond(info, JSON.stringify(body));
+      if (typeof body === "string") return respondZipped(info, body);
+      const type = isOfSeveral(endpoint, body) ? { "Content-Type": SEVERAL } : undefined;
+      return respond(info, JSON.stringify(body), 200, type);
     });
   };
 }

@@ -15,7 +15,7 @@ import type { Services } from "../tools/services.ts";
 import { toolNamed } from "../tools/table.ts";
 import type { TraceResult } from "../tools/trace/result.ts";
 import { servedEndpoint } from "./endpoints.ts";
-import { gauge, type Reading, respondMetrics, samplesOf } from "./exposition.ts";
+import { gauge, type Metric, type Reading, respondMetrics, samplesOf } from "./exposition.ts";
 import HELP from "./probe-metrics.json" with { type: "json" };
 
 /** Time for the answer before Prometheus gives up, as blackbox_exporter has it. */
@@ -177,13 +177,14 @@ export async function probeResponse(
     place: location === undefined ? {} : { location },
     readings: readingsOf(module, outcome, seconds),
   }));
-  const families = (Object.keys(HELP) as (keyof typeof HELP)[]).map((name) => {
+  const families = (Object.keys(HELP) as (keyof typeof HELP)[]).flatMap((name): Metric[] => {
     const read = measured.flatMap(({ place, readings: { [name]: reading } }) =>
       samplesOf(reading ?? []).map(([labels, value]) => [{ ...place, ...labels }, value] as const),
     );
-    return read.length === 0 ? [] : gauge(name, HELP[name], () => read);
+    const type = name === "probe_rtt_seconds" ? "summary" : "gauge";
+    return read.length === 0 ? [] : [{ ...gauge(name, HELP[name], () => read), type }];
   });
-  return respondMetrics(families.flat());
+  return respondMetrics(families);
 }
 
 /** The readings of an outcome; one that says nothing about the target neither succeeded nor failed. */
@@ -218,5 +219,5 @@ function ofPing(results: PingResult["results"], { loss, received }: PingResult["
 
 function ofPath(hops: readonly { readonly ip: string | null }[]) {
   const path = hops.map(({ ip }) => ip ?? "*").join(" ");
-  return { probe_hop_count: hops.length, probe_path_hash: Bun.hash.crc32(path) };
+  return { probe_hops: hops.length, probe_path_hash: Bun.hash.crc32(path) };
 }

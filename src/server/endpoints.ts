@@ -9,7 +9,7 @@ import { change, watch, watches } from "../watch/endpoint.ts";
 import type { ScheduleRules } from "../watch/schedule.ts";
 
 /** `GET /openapi.json`: the OpenAPI document. */
-const openApi = endpoint({
+export const openApi = endpoint({
   path: "/openapi.json",
   operationId: "getInterface",
   summary: "This document",

@@ -10,7 +10,7 @@ export type Reading = number | readonly Sample[];
 
 /** A metric with its samples, read whenever it is written. */
 export interface Metric {
-  readonly type: "gauge" | "counter" | "histogram";
+  readonly type: "gauge" | "counter" | "histogram" | "summary";
   readonly name: string;
   readonly help: string;
   samples(): Iterable<Sample>;

@@ -31,6 +31,8 @@ export interface Tool {
   readonly without?: ToolName;
   /** True if only a service can answer. */
   readonly needsServer?: boolean;
+  /** The socket without which it cannot work: a raw one, or any that sends echo requests. */
+  readonly needsSocket?: "raw" | "any";
   /** True if the page calls the tool while the user types, because a call costs next to nothing. */
   readonly isAskedAsTyped?: boolean;
   /** Parameters that every call of the page has. */
@@ -96,6 +98,7 @@ export const TOOLS: readonly Tool[] = [
     name: "ping",
     labels: ["Ping", "Ping"],
     endpoint: ping,
+    needsSocket: "any",
     summary: "measure round-trip times to a target",
     help: "Sends ICMPv6 echo requests to a name or an IPv6 address, and shows each reply as it comes.",
     example: "sixscope ping -c 2 www.example.com",
@@ -115,6 +118,7 @@ export const TOOLS: readonly Tool[] = [
     alias: "traceroute",
     labels: ["Trace", "Trace"],
     endpoint: traceroute,
+    needsSocket: "raw",
     summary: "show the routers on the path to a target",
     help: "Shows every hop to a name or an IPv6 address as it answers, with its name.",
     example: "sixscope trace www.example.com",
@@ -124,6 +128,7 @@ export const TOOLS: readonly Tool[] = [
     name: "mtr",
     labels: ["mtr", "mtr"],
     endpoint: mtr,
+    needsSocket: "raw",
     summary: "measure loss and round-trip times of every hop",
     help: "Probes every hop to a name or an IPv6 address once a round, and shows a table that grows with each round.",
     example: "sixscope mtr -c 30 www.example.com",
@@ -132,6 +137,7 @@ export const TOOLS: readonly Tool[] = [
     name: "mtu",
     labels: ["Path MTU", "MTU"],
     endpoint: mtu,
+    needsSocket: "raw",
     summary: "find the path MTU, and where the path narrows",
     help: "Sends packets of growing size to a name or an IPv6 address, says which is the largest that gets through and why, and shows the largest for each hop.",
     example: "sixscope mtu www.example.com",

@@ -1,6 +1,7 @@
 /** The OpenAPI document: valid, and true to the contract and to the responses of the service. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { SEVERAL } from "../../src/api/endpoint.ts";
 import {
   interfaceDocument,
   mismatches,
@@ -304,17 +305,27 @@ describe("the contract in the document", () => {
     expect(operation.security).toEqual(errors.includes("UNAUTHORIZED") ? keys : [{}, ...keys]);
   });
 
+  interface Stream {
+    readonly items: {
+      readonly anyOf: {
+        readonly properties: { readonly event: { readonly const: string }; readonly data: object };
+      }[];
+    };
+  }
+
   const LAST = ["summary", "location", "result", "error"];
   test.each([
     ["/ping/{target}", ["waiting", "sample", ...LAST]],
     ["/traceroute/{target}", ["waiting", "hop", "path", ...LAST]],
   ])("%s also has a stream, with a schema for each event", (path, names) => {
     const { content, headers } = operationAt(path).responses["200"] ?? {};
-    const { items } = content?.["text/event-stream"]?.schema ?? {};
-    expect(items?.oneOf.map(({ properties: { event } }) => event.const)).toEqual(names);
+    const { $ref = "" } = content?.["text/event-stream"]?.schema ?? {};
+    const { items } = schemaNamed($ref.split("/").at(-1) ?? "") as unknown as Stream;
+    expect(items.anyOf.map(({ properties: { event } }) => event.const)).toEqual(names);
     const schemaOf = (name: string) =>
-      items?.oneOf.find(({ properties: { event } }) => event.const === name)?.properties.data;
-    expect(schemaOf("result")).toEqual(content?.["application/json"].schema ?? {});
+      items.anyOf.find(({ properties: { event } }) => event.const === name)?.properties.data;
+    const documents = [content?.["application/json"].schema, content?.[SEVERAL]?.schema];
+    expect(schemaOf("result")).toEqual({ anyOf: documents });
     expect(
       mismatches(schemaOf("error") ?? {}, components.examples["NETWORK_UNREACHABLE"]?.value),
     ).toEqual([]);
@@ -375,6 +386,7 @@ describe("the contract in the document", () => {
 
 describe("a response is checked against the document", () => {
   const headers = {
+    "Content-Type": "application/json",
     "X-RateLimit-Limit": "100",
     "X-RateLimit-Remaining": "99",
     "X-RateLimit-Reset": "1767225600",
@@ -387,6 +399,7 @@ describe("a response is checked against the document", () => {
   const body = { ip: "::1", version: 6, isIPv6: true };
   const notFound = (code: string, details: object) => ({ error: { code, message: ".", details } });
   const here = { method: "GET", path: "/" };
+  const several = { details: { summary: [], matching: 1 }, locations: [] };
 
   interface Answer {
     method?: string;
@@ -435,6 +448,21 @@ describe("a response is checked against the document", () => {
       "that is not JSON",
       { headers: { "Content-Type": "text/html" } },
       /content type is text\/html/,
+    ],
+    [
+      "of several places as the document of one",
+      { path: "/here", body: several },
+      /must have required property 'interfaces'/,
+    ],
+    [
+      "of several places",
+      { path: "/here", body: several, headers: { "Content-Type": SEVERAL } },
+      "accepted",
+    ],
+    [
+      "with a media type of another endpoint",
+      { headers: { "Content-Type": SEVERAL } },
+      /content type is/,
     ],
     ["to HEAD with a body", { method: "HEAD" }, /there is a body/],
     [

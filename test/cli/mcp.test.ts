@@ -1,6 +1,6 @@
 /** The Model Context Protocol, as a client of the official SDK and as a raw pipe sees it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -13,7 +13,7 @@ import { summaryRow } from "../../src/tools/summary.ts";
 import { TOOLS } from "../../src/tools/table.ts";
 import { startKnot } from "../lab/dns-server.ts";
 import { sixscopeHere } from "../lab/in-process.ts";
-import { labMissing, programMissing, testWith } from "../lab/lab.ts";
+import { labMissing, programMissing, testWith, usersMissing } from "../lab/lab.ts";
 import { type Mcp, startMcp } from "../lab/mcp.ts";
 import { until, value } from "../lab/metrics.ts";
 import { sixscopeProgram } from "../lab/program.ts";
@@ -115,12 +115,17 @@ describe.each<[string, string[], (tool: (typeof TOOLS)[number]) => Endpoint]>([
   test("are those of the table, with parameters as JSON Schema", async () => {
     await using one = await startMcp(args);
     const { tools } = await one.client.listTools();
+    const offered = TOOLS.filter(({ needsServer }) => args.length > 0 || !needsServer);
     expect(tools.map(({ name, title }) => [name, title])).toEqual(
-      TOOLS.map(({ name, labels }) => [name, labels[0]]),
+      offered.map(({ name, labels }) => [name, labels[0]]),
     );
-    const ajv = addFormats(new Ajv2020({ strict: true }));
-    for (const [at, { inputSchema, annotations, description }] of tools.entries()) {
-      const { parameters, description: about } = endpointOf(TOOLS[at] as (typeof TOOLS)[number]);
+    const ajv = addFormats(new Ajv2020({ strict: true, strictTypes: false }));
+    for (const [at, { inputSchema, outputSchema, annotations, description }] of tools.entries()) {
+      const endpoint = endpointOf(offered[at] as (typeof TOOLS)[number]);
+      const { parameters, description: about } = endpoint;
+      const isDocument = ajv.compile(outputSchema as object);
+      expect(isDocument(endpoint.example)).toBe(true);
+      expect(isDocument({ ...endpoint.example, more: 1 })).toBe(false);
       const isValid = ajv.compile(inputSchema);
       const entries = Object.entries(parameters);
       const example = Object.fromEntries(entries.map(([name, { example }]) => [name, example]));
@@ -137,6 +142,57 @@ describe.each<[string, string[], (tool: (typeof TOOLS)[number]) => Endpoint]>([
       expect(annotations).toEqual({ readOnlyHint: true, openWorldHint: true });
       expect(description).toContain(about);
     }
+  });
+});
+
+describe("the tools that cannot work are not offered", () => {
+  const namesOf = async ({ client }: Mcp) =>
+    (await client.listTools()).tools.map(({ name }) => name);
+  const withoutRightsProgram = async () => [
+    ...["setpriv", "--bounding-set=-all", "--inh-caps=-all"],
+    ...(await sixscopeProgram()),
+  ];
+  const withoutRights = testWith(labMissing, programMissing("setpriv"));
+  const groupTest = testWith(usersMissing, programMissing("setpriv"));
+
+  withoutRights("without a socket, those that probe", async () => {
+    await using one = await startMcp([], {}, await withoutRightsProgram());
+    expect(await namesOf(one)).toEqual(["check", "here", "validate", "dns"]);
+  });
+
+  groupTest("where only pings work, all others that probe", async () => {
+    const range = "/proc/sys/net/ipv4/ping_group_range";
+    const before = readFileSync(range, "utf8");
+    writeFileSync(range, "0 65535");
+    await using one = await startMcp([], {}, await withoutRightsProgram());
+    const offered = await namesOf(one);
+    const { isError } = await one.call("ping", { target: "::1", count: 1 });
+    writeFileSync(range, before);
+    expect([offered, isError]).toEqual([["check", "here", "validate", "dns", "ping"], false]);
+  });
+
+  labTest("at a service, those that its interface document lacks", async () => {
+    const documents = [
+      { openapi: "3.1.1", paths: { "/myip": {}, "/ping/{target}": {} } },
+      { error: { code: "RATE_LIMITED", message: "The limit is used up.", details: {} } },
+      "no document",
+    ];
+    const { promise: asked, resolve } = Promise.withResolvers<string>();
+    using server = Bun.serve({
+      hostname: "::1",
+      port: 0,
+      fetch({ url }) {
+        resolve(new URL(url).pathname);
+        const document = documents.shift() ?? {};
+        return Response.json(document, { status: "error" in Object(document) ? 429 : 200 });
+      },
+    });
+    await using one = await startMcp(["--server", server.url.origin]);
+    expect(await namesOf(one)).toEqual(["my-ip", "ping"]);
+    expect(await asked).toBe("/api/v1/openapi.json");
+    // One that does not say what it has is believed to have all.
+    const all = TOOLS.map(({ name }) => name);
+    expect([await namesOf(one), await namesOf(one)]).toEqual([all, all]);
   });
 });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { startInternet } from "../lab/internet.ts";
 import { labMissing, programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { metricsUrl, seriesIn, until, value } from "../lab/metrics.ts";
+import { metricsUrl, requireGoodMetrics, seriesIn, until, value } from "../lab/metrics.ts";
 import { type Service, startService } from "../lab/service.ts";
 
 const missing = labMissing ?? programMissing("knotd");
@@ -30,7 +30,7 @@ describe("/probe", () => {
     if (timeoutSeconds) headers.set("X-Prometheus-Scrape-Timeout-Seconds", timeoutSeconds);
     const response = await fetch(`${metricsUrl(service)}/probe?${query}`, { headers });
     if (response.status !== 200) return response.status;
-    return seriesIn(await response.text());
+    return seriesIn(await requireGoodMetrics(await response.text()));
   }
 
   labTest("measures a target with the names of blackbox_exporter", async () => {
@@ -66,7 +66,7 @@ describe("/probe", () => {
       probe_duration_seconds: number,
       probe_ip_protocol: 6,
       probe_ip_addr_hash: hash,
-      probe_hop_count: 1,
+      probe_hops: 1,
       probe_path_hash: hash,
     });
     expect(await probe(service, "module=mtr6&target=::1&rounds=2")).toEqual({
@@ -74,7 +74,7 @@ describe("/probe", () => {
       probe_duration_seconds: number,
       probe_ip_protocol: 6,
       probe_ip_addr_hash: hash,
-      probe_hop_count: 1,
+      probe_hops: 1,
       probe_path_hash: hash,
       probe_loss_ratio: 0,
     });
@@ -137,7 +137,7 @@ describe("/probe", () => {
     });
     expect(await probe(service, "module=trace6&target=2001:db8:2::1")).toMatchObject({
       probe_success: 1,
-      probe_hop_count: 3,
+      probe_hops: 3,
       probe_path_hash: Bun.hash.crc32("2001:db8:1::1 2001:db8:1::2 2001:db8:2::1"),
     });
     expect(await probe(service, "module=trace6&target=2001:db8:2::2")).toMatchObject({
@@ -168,7 +168,7 @@ describe("/probe", () => {
     });
     expect(await probe(service, "module=trace6&target=2001:db8:4::1")).toMatchObject({
       probe_success: 0,
-      probe_hop_count: expect.any(Number),
+      probe_hops: expect.any(Number),
     });
   });
 
@@ -234,7 +234,7 @@ describe("/probe", () => {
       [`probe_duration_seconds{location="${location}"}`]: number,
       [`probe_ip_protocol{location="${location}"}`]: 6,
       [`probe_ip_addr_hash{location="${location}"}`]: number,
-      [`probe_hop_count{location="${location}"}`]: 1,
+      [`probe_hops{location="${location}"}`]: 1,
       [`probe_path_hash{location="${location}"}`]: number,
     });
     expect(await probe(service, "module=trace6&target=::1&from=here")).toEqual(measured("here"));

@@ -151,7 +151,8 @@ dnsTest("validates DNSSEC from a file of trust anchors", async () => {
 labTest("lets a program use its tools, over the Model Context Protocol", async () => {
   await using mcp = await startMcp([], {}, [executable]);
   const { tools } = await mcp.client.listTools();
-  expect(tools.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name));
+  const here = TOOLS.filter(({ needsServer }) => !needsServer);
+  expect(tools.map(({ name }) => name)).toEqual(here.map(({ name }) => name));
   const { text } = await mcp.call("ping", { target: "::1", count: 2 });
   expect(text).toBe("The target replied to all 2 requests.");
   const { document } = await mcp.call("validate", { address: "x" });

@@ -14,7 +14,7 @@ import { type Service, startService } from "../lab/service.ts";
 const missing = labMissing ?? programMissing("knotd");
 const labTest = testWith(missing);
 const userTest = testWith(missing, programMissing("setpriv"));
-const promtoolTest = testWith(missing, programMissing("promtool"));
+const promtoolTest = testWith(missing, programMissing("promtool"), programMissing("setpriv"));
 
 /** An address of this machine that is not loopback's. */
 const OTHER = "2001:db8:9::1";
@@ -261,11 +261,13 @@ describe("metrics", () => {
       expect(text).not.toContain(name);
   });
 
-  promtoolTest("promtool has nothing against them", async () => {
-    await using service = await startService({
-      ...SETTINGS,
-      SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}`,
-    });
+  promtoolTest.each([
+    ["with a raw socket", []],
+    ["without", ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]],
+  ])("promtool has nothing against them, %s", async (_, wrapper) => {
+    const resolver = { SIXSCOPE_RESOLVER_A: `[::1]:${knot.endpoint.port}` };
+    await using service = await startService({ ...SETTINGS, ...resolver }, wrapper);
+    expect(await value(service, "sixscope_raw_socket_usable")).toBe(wrapper.length > 0 ? 0 : 1);
     await fetch(`${service.url}/dns/ns.example.test`);
     const response = await fetch(`${metricsUrl(service)}/metrics`);
     expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");

@@ -7,7 +7,7 @@ import { linkGateway } from "../here/places.ts";
 import { makeCertificate } from "../lab/certificate.ts";
 import { type KnotServer, startKnot } from "../lab/dns-server.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { metricsUrl, until } from "../lab/metrics.ts";
+import { metricsText, metricsUrl, until } from "../lab/metrics.ts";
 import { startNats } from "../lab/nats.ts";
 import { startPrometheus } from "../lab/prometheus.ts";
 import { run } from "../lab/run.ts";
@@ -151,6 +151,8 @@ describe("a real Prometheus", () => {
       );
 
       await until(async () => (await evaluate("sixscope_watch_verdict")) === 1);
+      // promtool reads them too, with all that a service can have.
+      await metricsText(service);
       const known = new Set(
         (await prometheus.query('{job=~"sixscope.*"}')).map(
           ({ metric }) => metric["__name__"] ?? "",
@@ -280,5 +282,6 @@ promtoolTest("each alert fires for its cause, and only then", async () => {
       false,
     ]);
   }
+  await run(["promtool", "check", "rules", join(FOLDER, "alerts.yml")]);
   await run(["promtool", "check", "config", join(FOLDER, "prometheus.yml")]);
 });

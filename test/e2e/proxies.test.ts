@@ -1,5 +1,5 @@
 /** The proxies of docs/operations.md in front of the service: a client can choose neither its address nor its request id, and events come at once. */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -178,6 +178,10 @@ ${server.replaceAll("/etc/letsencrypt/live/six.example.com", folder)}
   );
   return [findProgram("nginx") ?? "", "-c", file];
 }
+
+test("the page for friends has the same site", () => {
+  expect(readFileSync(join(import.meta.dir, "../../docs/friends.md"), "utf8")).toContain(CADDY);
+});
 
 nginxTest("nginx", async () => {
   const settings = { SIXSCOPE_LISTEN: "[::1]:0", SIXSCOPE_TRUSTED_PROXIES: TRUSTED };

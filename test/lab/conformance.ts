@@ -112,13 +112,12 @@ function* answerProblems(method: string, pathname: string, response: Response, t
   // HTTP defines how a text is compressed, and asked for again.
   yield* headerProblems(response, documented, isKept ? KEPT_HEADERS : []);
   const contentType = response.headers.get("content-type");
-  const stream = documented.content[EVENT_STREAM];
-  if (stream && contentType === EVENT_STREAM) {
-    if (text !== "") yield* mismatches(stream.schema, parseEvents(text));
-  } else if (!contentType?.startsWith("application/json"))
-    yield `the content type is ${contentType}`;
-  else if (method !== "HEAD" && response.status !== 304) {
-    yield* mismatches(documented.content["application/json"].schema, JSON.parse(text));
+  const { [contentType as "application/json"]: content } = documented.content;
+  if (content === undefined) yield `the content type is ${contentType}`;
+  else if (contentType === EVENT_STREAM) {
+    if (text !== "") yield* mismatches(content.schema, parseEvents(text));
+  } else if (method !== "HEAD" && response.status !== 304) {
+    yield* mismatches(content.schema, JSON.parse(text));
   }
 }
 

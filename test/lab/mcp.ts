@@ -39,14 +39,20 @@ export async function startMcp(
   const client = new Client({ name: "test", version: "1" });
   await client.connect(transport);
   const folder = `/proc/${transport.pid}/fd`;
+  let listed: Promise<unknown> | undefined;
   return {
     client,
     async call(name, given = {}, options) {
+      // From then on, the client holds each result against the schema of its tool.
+      listed ??= client.listTools();
+      await listed;
       const result = await client.callTool({ name, arguments: given }, undefined, options);
       const [said, json] = result.content as { text: string }[];
       const document = json && JSON.parse(json.text);
-      if (!Bun.deepEquals(document, result.structuredContent)) throw new Error("two documents");
-      return { text: said?.text ?? "", document, isError: result.isError === true };
+      const isError = result.isError === true;
+      const structured = isError ? undefined : document;
+      if (!Bun.deepEquals(structured, result.structuredContent)) throw new Error("two documents");
+      return { text: said?.text ?? "", document, isError };
     },
     sockets: () =>
       readdirSync(folder).filter((fd) => {

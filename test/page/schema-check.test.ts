@@ -1,5 +1,6 @@
 /** Documents from links and files, checked with the schemas of the interface document. */
 import { describe, expect, test } from "bun:test";
+import { SEVERAL } from "../../src/api/endpoint.ts";
 import type { JsonSchema } from "../../src/api/openapi.ts";
 import { matches } from "../../src/page/browser/schema-check.ts";
 import { reportText } from "../../src/tools/report-text.ts";
@@ -13,9 +14,12 @@ import * as D from "../tools/documents.ts";
 const { components, paths } = interfaceDocument;
 const { schemas } = components;
 
-const schemaOf = (tool: ToolName) =>
-  paths[toolNamed(tool).endpoint.path]?.get.responses[200]?.content["application/json"]
-    .schema as JsonSchema;
+/** Of the document, or of that of several locations. */
+const schemaOf = (tool: ToolName): JsonSchema => {
+  const content = paths[toolNamed(tool).endpoint.path]?.get.responses[200]?.content;
+  const documents = [content?.["application/json"], content?.[SEVERAL]];
+  return { anyOf: documents.flatMap((each) => (each ? [each.schema] : [])) };
+};
 
 const check = (tool: ToolName, document: unknown) => matches(schemaOf(tool), document, schemas);
 

@@ -7,7 +7,7 @@ import { readEvents, type SentEvent } from "../lab/events.ts";
 import { sixscopeHere } from "../lab/in-process.ts";
 import { startKernelChain } from "../lab/kernel-chain.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../lab/lab.ts";
-import { value } from "../lab/metrics.ts";
+import { requireGoodMetrics, value } from "../lab/metrics.ts";
 import { type NatsServer, startAgent, startNats } from "../lab/nats.ts";
 import { freePort } from "../lab/port.ts";
 import { type Service, startService } from "../lab/service.ts";
@@ -444,7 +444,7 @@ describeWith(missing)("agents and an instance with a location", () => {
     expect((await get("/api/v1/myip")).status).toBe(404);
     await waitFor(service, ["hel"]);
     await ask(service, "/ping/::1?count=1&from=hel");
-    const metrics = await (await get("/metrics")).text();
+    const metrics = await requireGoodMetrics(await (await get("/metrics")).text());
     expect(metrics).toContain("\nsixscope_nats_connected 1\n");
     expect(metrics).toContain("\nsixscope_probes_answered_total 1\n");
     expect(metrics).not.toContain("sixscope_keys");

@@ -50,11 +50,15 @@ function parametersOf({ endpoint }: Tool): readonly (readonly [string, Parameter
 /** The words between backticks. */
 const quoted = (text: string) => [...text.matchAll(/`([^`]*)`/g)].map(([, word = ""]) => word);
 
-/** The cells of the rows below a heading row, in the section of a tool. */
-function tableIn({ endpoint }: Tool, heading: string): string[][] {
-  const [section = ""] = api.split(`\n## ${endpoint.path}\n`).slice(1);
-  const [text = ""] = section.split(/\n## /);
-  const lines = text.split("\n");
+/** A section of docs/api.md. */
+function sectionOf(title: string): string {
+  const [section = ""] = api.split(`\n## ${title}\n`).slice(1);
+  return section.split(/\n## /)[0] ?? "";
+}
+
+/** The cells of the rows below a heading row in a section. */
+function tableIn(title: string, heading: string): string[][] {
+  const lines = sectionOf(title).split("\n");
   const start = lines.findIndex((line) => line.startsWith(heading));
   if (start < 0) return [];
   const length = lines.slice(start).findIndex((line) => !line.startsWith("|"));
@@ -147,7 +151,13 @@ describe("docs/api.md", () => {
     "has the parameters of %s, with their values, defaults and options",
     (_, tool) => {
       const parameters = parametersOf(tool);
-      const written = tableIn(tool, HEADING).map(
+      const { path } = tool.endpoint;
+      const [, named = ""] = /^Also \[shared\][^:]*: (.*)$/m.exec(sectionOf(path)) ?? [];
+      const shared = tableIn("Shared parameters", HEADING).filter(([name = ""]) =>
+        quoted(named).includes(quoted(name).join()),
+      );
+      expect(shared.map(([name = ""]) => quoted(name).join())).toEqual(quoted(named));
+      const written = [...tableIn(path, HEADING), ...shared].map(
         ([name = "", values = "", fallback = "", flags = "", meaning]) => ({
           name: quoted(name).join(),
           values: /^\d/.test(values) ? values : null,
@@ -159,9 +169,9 @@ describe("docs/api.md", () => {
           isSaid: values !== "" && flags !== "" && meaning !== undefined && meaning !== "",
         }),
       );
-      expect(written).toEqual(
-        parameters.map(([name, parameter]) => ({ ...expectedOf(name, parameter), isSaid: true })),
-      );
+      const expected = parameters.map(([name, parameter]) => expectedOf(name, parameter));
+      expect(new Set(written)).toEqual(new Set(expected.map((row) => ({ ...row, isSaid: true }))));
+      expect(written.length).toBe(expected.length);
     },
   );
 
@@ -171,7 +181,10 @@ describe("docs/api.md", () => {
       verdict?: z.ZodObject;
     };
     const codes = (verdict?.shape["code"] as z.ZodEnum | undefined)?.options ?? [];
-    const written = tableIn(tool, "| `details.verdict.code` | Means |");
+    const written = tableIn(
+      `More about ${tool.endpoint.path.split("/{")[0]}`,
+      "| `details.verdict.code` | Means |",
+    );
     expect(written.flatMap(([names = ""]) => quoted(names)).toSorted()).toEqual(
       codes.map(String).toSorted(),
     );

@@ -121,7 +121,8 @@ function runWith(
 async function checker(): Promise<(tool: ToolName, document: unknown) => boolean> {
   const { paths, components } = await askInterface();
   return (tool, document) => {
-    const content = paths[toolOf(tool).path]?.get.responses[200]?.content["application/json"];
-    return matches(content?.schema ?? false, document, components.schemas);
+    const content = Object.entries(paths[toolOf(tool).path]?.get.responses[200]?.content ?? {});
+    const documents = content.filter(([type]) => type.startsWith("application/json"));
+    return documents.some(([, { schema }]) => matches(schema, document, components.schemas));
   };
 }
