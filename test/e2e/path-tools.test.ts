@@ -109,7 +109,7 @@ Probed  ${chain.target} from ${chain.source}, flow label N
     const { status, stdout, stderr } = await tool(way, ...args);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(
-      /\n {2}5 .*\n\n.*\n1 path for \d+ flow labels; with 95 % confidence at each router, there are no others\.\nProbed .*, flow label 74565\n$/,
+      /\n {2}5 .*\n\n.*\nFound 1 path with \d+ flow labels. At each router, a further next hop is unlikely \(5 %\)\.\nProbed .*, flow label 74565\n$/,
     );
     const mtr = await tool(way, "mtr", "--json", "-c", "1", "--flow-label", "74565", chain.target);
     expect(JSON.parse(mtr.stdout)).toMatchObject({ details: { flowLabel: 74_565 } });

@@ -142,7 +142,7 @@ hop         time hop limit  address
   2 T ms        63  2001:db8:1::2
 
 ${TARGET}
-The target did not reply within 2 hops, and the trace may not go further.
+No reply from the target within 2 hops (the limit you set).
 Probed  ${TARGET} from 2001:db8::1, flow label N
 `);
   });

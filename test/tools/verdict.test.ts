@@ -77,8 +77,8 @@ describe("of a trace", () => {
     [ended, { reason: "loop", loop: { from: 2, to: 3, addresses: [ROUTER, null], repeats: 4 } }, "There is a loop between hops 2 and 3: 2001:db8:1::1 and a silent router answered in turn up to hop 3, 4 times again, and the target did not reply."],
     [ended, { reason: "gap-limit" }, "The last answer came from hop 1 (2001:db8:1::1); no hop behind it answered, and the target did not reply."],
     [[hop(1, null)] as Hops, { reason: "gap-limit" }, "No hop answered, and the target did not reply."],
-    [reached, { reason: "max-hops" }, "The target did not reply within 2 hops, and the trace may not go further."],
-    [[hop(1, ROUTER)] as Hops, { reason: "max-hops" }, "The target did not reply within 1 hop, and the trace may not go further."],
+    [reached, { reason: "max-hops" }, "No reply from the target within 2 hops (the limit you set)."],
+    [[hop(1, ROUTER)] as Hops, { reason: "max-hops" }, "No reply from the target within 1 hop (the limit you set)."],
   ];
   test.each(rows)("%j, %j", (hops, end, text) => {
     expect(traceVerdict(hops, end, null)).toEqual({ code: end.reason, text });
@@ -94,14 +94,14 @@ describe("of a trace", () => {
   const [yes, no] = [path(true), path(false)];
   // biome-ignore format: a table
   const found: [object, text: string][] = [
-    [{ paths: [yes], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence at each router, there are no others."],
-    [{ paths: [yes, yes], labels: 17, complete: false }, "At least 2 paths for 17 flow labels; there may be more."],
-    [{ paths: [yes, no], labels: 17, complete: true }, "2 paths for 17 flow labels; with 95 % confidence at each router, there are no others. Path 2 of 2 did not reach the target."],
-    [{ paths: [no, yes, no], labels: 17, complete: true }, "3 paths for 17 flow labels; with 95 % confidence at each router, there are no others. Paths 1 and 3 of 3 did not reach the target."],
-    [{ paths: [no], labels: 6, complete: true }, "1 path for 6 flow labels; with 95 % confidence at each router, there are no others. It does not reach the target."],
-    [{ paths: [no, no], labels: 11, complete: true }, "2 paths for 11 flow labels; with 95 % confidence at each router, there are no others. None of them reaches the target."],
-    [{ paths: [yes], labels: 1, complete: false, perPacket: [3] }, "At least 1 path for 1 flow label; there may be more. At hop 3 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
-    [{ paths: [yes], labels: 6, complete: false, perPacket: [3, 4, 7] }, "At least 1 path for 6 flow labels; there may be more. At hops 3, 4 and 7 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
+    [{ paths: [yes], labels: 6, complete: true }, "Found 1 path with 6 flow labels. At each router, a further next hop is unlikely (5 %)."],
+    [{ paths: [yes, yes], labels: 17, complete: false }, "Found at least 2 paths with 17 flow labels; there may be more."],
+    [{ paths: [yes, no], labels: 17, complete: true }, "Found 2 paths with 17 flow labels. At each router, a further next hop is unlikely (5 %). Path 2 of 2 did not reach the target."],
+    [{ paths: [no, yes, no], labels: 17, complete: true }, "Found 3 paths with 17 flow labels. At each router, a further next hop is unlikely (5 %). Paths 1 and 3 of 3 did not reach the target."],
+    [{ paths: [no], labels: 6, complete: true }, "Found 1 path with 6 flow labels. At each router, a further next hop is unlikely (5 %). It does not reach the target."],
+    [{ paths: [no, no], labels: 11, complete: true }, "Found 2 paths with 11 flow labels. At each router, a further next hop is unlikely (5 %). None of them reaches the target."],
+    [{ paths: [yes], labels: 1, complete: false, perPacket: [3] }, "Found at least 1 path with 1 flow label; there may be more. At hop 3 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
+    [{ paths: [yes], labels: 6, complete: false, perPacket: [3, 4, 7] }, "Found at least 1 path with 6 flow labels; there may be more. At hops 3, 4 and 7 one flow label was answered by different addresses: a router chooses by packet, or the path changed."],
   ];
   test.each(found)("paths %j", (paths, text) => {
     expect(traceVerdict(reached, { reason: "reached" }, paths)).toEqual({ code: "reached", text });
