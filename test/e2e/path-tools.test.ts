@@ -87,7 +87,7 @@ hop loss sent rcvd  last   avg  best worst stdev jitter   p50   p95  address
   5   0%   10   10 T  ${chain.target}
 
 ${chain.target}
-The target replied to all 10 probes. At hop 2, some probes got no answer, though the path behind loses less.
+The target replied to all 10 probes. Hop 2 ignores some probes; that is not loss, as later hops lose less.
 Rounds  10, times in ms
 Probed  ${chain.target} from ${chain.source}, flow label N
 `);
@@ -130,7 +130,7 @@ hop     largest  address
   5  1420 bytes  ${chain.target}
 
 ${chain.target}
-${hop2} at hop 2 says Packet Too Big: its next link carries 1420 bytes.
+The path MTU is 1420 bytes: the link behind hop 2 (${hop2}) is the narrowest.
 Path MTU  1420 bytes
 Probed    ${chain.target} from ${chain.source}, flow label N
 `);

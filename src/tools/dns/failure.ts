@@ -73,13 +73,13 @@ function nameNotFoundText(details: Query, aliasOf?: string): string {
   const { hostname, resolver, dnssec } = details;
   const isAddress = tryParseIp(hostname) !== null;
   const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
-  const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check its spelling";
+  const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check the spelling";
   const [problem, advice] =
     aliasOf === undefined
       ? ["", isAddress ? "its owner can add a PTR record" : isMisspelt]
       : [`is an alias of ${quote(aliasOf)}, which `, "its owner must correct the CNAME record"];
   const more = advice && dnssec?.verdict !== "bogus" ? `; ${advice}.` : ".";
-  return `${name} ${problem}does not exist according to ${resolver} (NXDOMAIN)${more}${proofText(details)}`;
+  return `${name} ${problem}does not exist (NXDOMAIN from ${resolver})${more}${proofText(details)}`;
 }
 
 /** A name without an AAAA record. */

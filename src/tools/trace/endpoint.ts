@@ -98,7 +98,8 @@ export const traceroute = endpoint({
     const verdict = traceVerdict(hops, end, found);
     const last = outcome.hops.findLast(({ ip }) => ip);
     const answers = last?.state ? [last.state] : [];
-    const port = { answers, hop: last?.hop, error: end.error };
+    const isSilent = last !== undefined && ["gap-limit", "max-hops"].includes(reason);
+    const port = { answers, hop: last?.hop, isSilent, error: end.error };
     const known = await run.details(outcome, verdict, port);
     return { target, ip: run.ip, hops, details: { ...end, ...known, flowLabel, ...found } };
   },

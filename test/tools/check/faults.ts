@@ -70,7 +70,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     ipv6: 0,
     code: "no-ipv6",
     says: [/has no IPv6 address/, IPV4_WORKS],
-    evidence: /1 IPv4 address/,
+    evidence: /^It has an IPv4 address \(192\.0\.2\.\d+\) and no IPv6 address\.$/,
   },
   ula: { ipv6: ["fd00::80"], code: "not-public", says: [/outside its network/, IPV4_WORKS] },
   "ula-too": {
@@ -95,13 +95,17 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     alive: 1,
     code: "partly",
     steps: { names: /2 IPv6 addresses \(/ },
-    says: [/works over IPv6, but/, /one in two first connections waits/, /does not answer/],
+    says: [
+      /works over IPv6, but/,
+      /so about half of new connections are delayed/,
+      /does not answer/,
+    ],
   },
   "mostly-dead": {
     ipv6: 3,
     alive: 1,
     code: "partly",
-    says: [/two in three first connections wait:/],
+    says: [/so about two in three new connections are delayed:/],
   },
   "all-dead": {
     ipv6: 4,
@@ -219,7 +223,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     rules: (ip) => ({ 2: [`ip6 daddr ${ip} tcp dport 443 reject with tcp reset`] }),
     code: "port-closed",
     says: [/refuses connections to port 443/, IPV4_WORKS],
-    evidence: /a firewall may have answered in its name.* Let the server listen/,
+    evidence:
+      /a firewall may have answered in its name.* Make the server listen on \S+ port 443, and allow it in the firewalls/,
   },
   expired: {
     certificate: "expired",
