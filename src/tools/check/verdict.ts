@@ -251,8 +251,7 @@ function verdictOnName(
 ): Parts {
   const steps = [...documents, ...viewsOf(rows)];
   const ipv4 = steps.filter(isOfIpv4);
-  // A machine without IPv4 says nothing of the name.
-  const broken = ipv4.find((step) => isFailed(step) && step.finding !== "not-sent");
+  const broken = ipv4.find(isFailed);
   const overIpv4 = over(isOfIpv4, port, steps)
     ? "; over IPv4 it works"
     : broken

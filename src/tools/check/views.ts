@@ -8,6 +8,7 @@ import {
   byText,
   byTime,
   hasStopped,
+  isIpv6,
   LOST,
   lossOf,
   shareText,
@@ -139,6 +140,9 @@ function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen 
 /** Names of ICMPv6 errors by which a router loses a packet in a circle, or does not want it. */
 const [LOOP, REFUSALS] = ["hop-limit-exceeded", ["prohibited", "source-policy", "reject-route"]];
 
+/** Of a machine without a way over IPv4, which says nothing of the name. */
+const NO_IPV4 = { status: "skipped", text: "Not tested: this server has no IPv4." } as const;
+
 /** Judges why no connection came about. */
 function judgeClosed(
   connects: readonly Attempt[],
@@ -146,6 +150,7 @@ function judgeClosed(
   echoes: readonly Attempt[],
 ): Seen {
   const has = (reason: string) => [...connects, ...syns].some((row) => row.reason === reason);
+  if (has("not-sent") && connects.every((row) => !isIpv6(row.ip))) return NO_IPV4;
   const isReset = syns.some(({ reason }) => reason === "refused");
   const error = isReset ? undefined : typical(syns.filter(({ at }) => at !== undefined));
   const { reason = isReset ? "refused" : null, at, ip } = error ?? {};
