@@ -35,8 +35,9 @@ export const traceReport: Reporter<TraceDocument, Hop | TracePath> = {
     ];
     const all = { columns: COLUMNS, rows: hops.map(rowOf) };
     const tables = [all, ...(verdict && hasSeveral ? ofPaths : [])];
-    const isReached = reached || paths.some((path) => path.reached);
-    const report = runReport(document, facts, tables, isReached);
+    // A search that is not over has not answered which paths there are.
+    const isAnswered = verdict !== undefined && (reached || paths.some((path) => path.reached));
+    const report = runReport(document, facts, tables, isAnswered);
     const toned = report.verdict;
     return isLossy && toned ? { ...report, verdict: { ...toned, tone: "bad" } } : report;
   },
