@@ -14,6 +14,7 @@ import { remedyFor } from "../icmp/unavailable.ts";
 import { errorMeaning } from "../icmp/wire/icmp-error.ts";
 import { abortedBy } from "../util/abort.ts";
 import { newStamp } from "../util/stamp.ts";
+import { inWords } from "../util/text.ts";
 import { createBudget } from "./budget.ts";
 import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
 import { ping } from "./ping/engine.ts";
@@ -125,7 +126,7 @@ const proxyText = (router: string, hop: number) =>
 /** A clause about a port that has not answered, though the server answers ping. */
 function silenceText(probedPort: ProbedPort, { hop, error }: PortEnd): string {
   const port = portName(probedPort);
-  if (error) return `${error.from} answers ${port} with ${error.name}`;
+  if (error) return `${error.from} answers ${port} with ${inWords(error.name)}`;
   const where = hop ? `; such packets are last seen at hop ${hop}` : "";
   const doubt = probedPort.protocol === "udp" ? ", as an open one may be silent" : "";
   return `nothing on ${port}${doubt}${where}`;

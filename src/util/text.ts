@@ -61,6 +61,12 @@ export function inTheirWords(
   return name === null ? capitalized(needed) : `${name}: ${needed}`;
 }
 
+/** A code for programs, such as `no-route` or `LOCATION_TIMEOUT`, in words for people. */
+export function inWords(code: string): string {
+  const words = code.replace(/[-_]/g, " ");
+  return code.includes("_") ? words.toLowerCase() : words;
+}
+
 /** A text that begins with a capital letter. */
 export const capitalized = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
 

@@ -106,10 +106,10 @@ Probed   ${TARGET} from 2001:db8::1
     expect(status).toBe(1);
     expect(withoutTimes(stdout)).toBe(`ping ${NO_ROUTE}
 seq         time hop limit
-  1 T ms            no-route from 2001:db8:1::6 (ICMPv6 type 1, code 0)
+  1 T ms            no route from 2001:db8:1::6 (ICMPv6 type 1, code 0)
 
 ${NO_ROUTE}
-The target did not reply to the request. 2001:db8:1::6 answered the request with no-route.
+The target did not reply to the request. 2001:db8:1::6 answered the request with no route.
 Replies  0 of 1, 100 % lost
 Probed   ${NO_ROUTE} from 2001:db8::1
 `);

@@ -155,7 +155,7 @@ describe("an answer", () => {
         ...STAMP,
         verdict: {
           code: "loss",
-          text: "The target did not reply to 1 of 3 requests (33.3 %). 2001:db8:1::1 answered 1 of 3 requests with no-route.",
+          text: "The target did not reply to 1 of 3 requests (33.3 %). 2001:db8:1::1 answered 1 of 3 requests with no route.",
         },
         source: "2001:db8::1",
         timeout: 1500,

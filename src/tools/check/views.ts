@@ -1,6 +1,6 @@
 /** The steps of each address: views of the ledger. */
 import { round } from "../../util/numbers.ts";
-import { firstTrue, listText } from "../../util/text.ts";
+import { firstTrue, inWords, listText } from "../../util/text.ts";
 import { FINDINGS, type Kind } from "./findings.ts";
 import {
   type Attempt,
@@ -92,7 +92,8 @@ export function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Att
   if (error) return reasonText(error, rows);
   if (reason === "refused") return of(rows, "syn").length > 0 ? "RST" : "a refusal";
   if (reason === "timeout") return "silence";
-  return at === undefined ? `${reason}` : `${reason} from ${at}`;
+  const words = inWords(`${reason}`);
+  return at === undefined ? words : `${words} from ${at}`;
 }
 
 /** What is said of attempts of which some have worked; null if none has failed. */
@@ -155,7 +156,7 @@ function judgeClosed(
   const error = isReset ? undefined : typical(syns.filter(({ at }) => at !== undefined));
   const { reason = isReset ? "refused" : null, at, ip } = error ?? {};
   const answered = syns.filter((row) => row.reason === reason && row.at === at).length;
-  const whose = isReset ? " by RST" : error ? ` by ${at} with ${reason}` : "";
+  const whose = isReset ? " by RST" : error ? ` by ${at} with ${inWords(`${reason}`)}` : "";
   const counts = [
     `${countText(connects, "connect")} opened`,
     syns.length > 0 && `${shareText(answered, syns.length, "SYN")} were answered${whose}`,

@@ -1,5 +1,5 @@
 import { shareInterval } from "../../util/statistics.ts";
-import { firstTrue, formatPercent, listText, plural } from "../../util/text.ts";
+import { firstTrue, formatPercent, inWords, listText, plural } from "../../util/text.ts";
 import { lostOf, percent, retransmittedText } from "../ledger.ts";
 import { hopText } from "../report.ts";
 import { MIN_LOST } from "./loss-cause.ts";
@@ -60,8 +60,8 @@ export function mtrVerdict(
         : "No hop answered, and the target did not reply."),
     error &&
       (errors > 0 && reached
-        ? `Errors answered ${errors} of them; the last was ${error.name} from ${error.from}.`
-        : `${error.from} answered ${error.name}.`),
+        ? `Errors answered ${errors} of them; the last was ${inWords(error.name)} from ${error.from}.`
+        : `${error.from} answered ${inWords(error.name)}.`),
     late > 0 && `${plural(late, "answer")} came after the timeout.`,
     retransmitted > 0 && retransmittedText(retransmitted),
     replying.length > 0 &&

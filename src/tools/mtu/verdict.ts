@@ -1,4 +1,5 @@
 import { LEAST_MTU } from "../../icmp/wire/packet.ts";
+import { inWords } from "../../util/text.ts";
 import { hopText } from "../report.ts";
 import type { MtuCause, MtuHop, MtuResult, MtuVerdict, TooBig } from "./result.ts";
 import type { Bounds } from "./size-search.ts";
@@ -78,7 +79,7 @@ export function mtuText(
     cause === "echo" ? " The target answered UDP packets of that size, but no echo requests." : "";
   const who = error?.fromTarget ? "The target" : error?.from;
   const meaning = meaningOf();
-  return error ? `${meaning} ${who} answered ${error.name}.` : meaning;
+  return error ? `${meaning} ${who} answered ${inWords(error.name)}.` : meaning;
 
   function meaningOf(): string {
     switch (code) {

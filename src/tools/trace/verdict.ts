@@ -1,4 +1,4 @@
-import { listText, plural } from "../../util/text.ts";
+import { inWords, listText, plural } from "../../util/text.ts";
 import { hopsText } from "../report.ts";
 import type { TraceDetails, TraceResult } from "./result.ts";
 
@@ -20,7 +20,7 @@ function endOf(
     const who = error.fromTarget ? "The target" : error.from;
     // It may have rate-limited its answers to nearer probes.
     const orNearer = hops.at(-2)?.ip === null ? " or nearer" : "";
-    return `${who} answered ${error.name} at hop ${hops.length}${orNearer}, and the path ends there.`;
+    return `${who} answered ${inWords(error.name)} at hop ${hops.length}${orNearer}, and the path ends there.`;
   }
   const last = hops.findLast(({ ip }) => ip !== null);
   if (loop !== undefined) {

@@ -142,7 +142,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     rules: (ip) => afterSyns(ip, 6, "reject with icmpv6 type port-unreachable", 22),
     code: "stopped",
     fault: "path",
-    says: [/worked over IPv6, and then stopped: \d of 10 transactions failed, by port-unreachable/],
+    says: [/worked over IPv6, and then stopped: \d of 10 transactions failed, by port unreachable/],
   },
   "few-a-second": {
     ...{ server: "ssh", port: 22 },

@@ -136,7 +136,7 @@ describe("the message", () => {
     const outcome = { ...NO_SERVER, queryTimeMs: 0, question: QUESTION, attempts: [] };
     const failed = () => requireAnswer(replyOf("resolver_a", outcome), "www.example");
     expect(failed).toThrow(
-      '/etc/resolv.conf of this machine names no resolver (resolvers-none), so "www.example" cannot be looked up; name one there, set SIXSCOPE_RESOLVER_A, or ask one with sixscope dns NAME @SERVER.',
+      '/etc/resolv.conf of this machine names no resolver, so "www.example" cannot be looked up; name one there, set SIXSCOPE_RESOLVER_A, or ask one with sixscope dns NAME @SERVER.',
     );
   });
 
