@@ -334,8 +334,8 @@ function verdictOnName(
     const silent = faults.filter(isSilent).length;
     const delayed = silent === faults.length ? "are delayed" : "are delayed or fail";
     const meets = silent === 0 ? "fail" : delayed;
-    const share = 2 * faults.length === ips.length ? "half" : `${some} in ${all}`;
-    const consequence = `, so about ${share} of new connections ${meets}`;
+    const share = 2 * faults.length === ips.length ? "half of" : `${some} in ${all}`;
+    const consequence = `, so about ${share} new connections ${meets}`;
     // Clients elsewhere may have a way where this machine has none, or none where it has.
     const isForAll =
       !isMost && faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");

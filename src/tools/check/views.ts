@@ -91,7 +91,7 @@ export function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Att
     reason === "refused" && kind === "connect" && syns.every((row) => row.at) ? syns[0] : undefined;
   if (error) return reasonText(error, rows);
   if (reason === "refused") return of(rows, "syn").length > 0 ? "RST" : "a refusal";
-  if (reason === "timeout") return "silence";
+  if (reason === "timeout" || reason?.endsWith("-silent")) return "silence";
   const words = inWords(`${reason}`);
   return at === undefined ? words : `${words} from ${at}`;
 }

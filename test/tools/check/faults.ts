@@ -70,7 +70,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     ipv6: 0,
     code: "no-ipv6",
     says: [/has no IPv6 address/, IPV4_WORKS],
-    evidence: /^It has an IPv4 address \(192\.0\.2\.\d+\) and no IPv6 address\.$/,
+    evidence: /^ It has an IPv4 address \(192\.0\.2\.\d+\) and no IPv6 address\. Add/,
   },
   ula: { ipv6: ["fd00::80"], code: "not-public", says: [/outside its network/, IPV4_WORKS] },
   "ula-too": {
@@ -342,7 +342,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     narrow: { at: 2, bytes: 1300 },
     rules: (ip) => ({ 4: [`ip6 daddr ${ip} icmpv6 type packet-too-big drop`] }),
     code: "sometimes",
-    says: [/only sometimes: \d of 10 transactions failed, by tls-silent/, IPV4_WORKS],
+    says: [/only sometimes: \d of 10 transactions failed, by silence/, IPV4_WORKS],
   },
   "no-large-echo": {
     rules: (ip) => ({ 4: [`${echo(ip)} meta length > 1400 drop`] }),
