@@ -271,7 +271,7 @@ test.each<[what: string, rows: readonly Attempt[], expected: object]>([
     ],
     {
       ...{ code: "sometimes", answer: "sometimes", fault: "site" },
-      headline: `${NAME} works over IPv6 only sometimes: 1 of 10 transactions failed, by http-error.`,
+      headline: `${NAME} works over IPv6 only sometimes: 1 of 10 transactions failed, by http error.`,
     },
   ],
   [
