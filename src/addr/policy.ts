@@ -20,8 +20,12 @@ export interface TargetPolicy {
   readonly and?: TargetPolicy;
 }
 
-/** Multicast reaches many hosts, `::` reaches none, and packets to a mapped address would be IPv4. */
-const NEVER_TARGETS: ReadonlySet<AddressType> = new Set(["Multicast", "Unspecified", "IPv4Mapped"]);
+/** What addresses are that no policy allows, by type. */
+export const NEVER_TARGETS: Readonly<Partial<Record<AddressType, string>>> = {
+  Multicast: "a multicast address: a group, not one host",
+  Unspecified: "the unspecified address: no host has it",
+  IPv4Mapped: "an IPv4-mapped address: packets to it would be IPv4",
+};
 
 /**
  * Why a target must not be probed, or connected to over IPv4; null if it may be. Multicast, unspecified and mapped addresses
@@ -31,9 +35,8 @@ const NEVER_TARGETS: ReadonlySet<AddressType> = new Set(["Multicast", "Unspecifi
  * @returns a clause: `it embeds 10.0.0.1 (nat64), which is Private-Use (10.0.0.0/8, RFC 1918)`
  */
 export function objectionTo(target: IpAddress, policy: TargetPolicy): string | null {
-  if (target.version === 6 && NEVER_TARGETS.has(typeEntry(target).type)) {
-    return `no IPv6 host has an address of type ${typeEntry(target).type}`;
-  }
+  const never = target.version === 6 ? NEVER_TARGETS[typeEntry(target).type] : undefined;
+  if (never !== undefined) return `it is ${never}`;
   const parts = [{ ip: target, subject: "it" }, ...(target.version === 6 ? partsOf(target) : [])];
   for (const { ip, subject } of parts) {
     const denied = policy.deny.find((prefix) => prefixContains(prefix, ip));

@@ -28,6 +28,8 @@ export interface Call {
   readonly address: IpAddress | null;
   /** Aborts with `ENOUGH` when the caller wants the result of an mtr or a search for paths as it is. */
   readonly enough?: AbortSignal | undefined;
+  /** Waits, between the rounds of an mtr, for as long as the caller wants no probes. */
+  readonly mayGoOn?: (() => Promise<void> | undefined) | undefined;
   /** Whose share of the slots it uses. */
   readonly client: string;
   /** The id of its request, under which the log of an agent has it too. */

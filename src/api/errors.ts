@@ -1,6 +1,7 @@
 import { z } from "zod";
-import type { ParseFailure } from "../addr/ipv4.ts";
+import { type ParseFailure, tryParseIpv4 } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
+import { NEVER_TARGETS } from "../addr/policy.ts";
 import { printable, quote } from "../util/text.ts";
 import { answerDetails, dnsRecord } from "./dns-schemas.ts";
 import catalogue from "./errors.json" with { type: "json" };
@@ -75,6 +76,8 @@ export const ERRORS = {
       position: whole("The character at which that shows, from 1.", 1).exactOptional(),
     }),
     message({ address, reason, position }, advice = "write it like 2001:db8::1") {
+      if (reason !== undefined && tryParseIpv4(address) !== null)
+        return `${address} is an IPv4 address; ${advice}.`;
       const where = `IPv6 address: ${reason} (at character ${position})`;
       const expected = reason === undefined ? "IPv4 or IPv6 address" : where;
       return `${quote(address)} is not a valid ${expected}; ${advice}.`;
@@ -101,14 +104,12 @@ export const ERRORS = {
       maximum: z.int().exactOptional().describe("The greatest value."),
     }),
     message({ parameter, value, allowed, minimum, maximum }, note) {
-      if (Array.isArray(value)) {
-        return `The parameter ${parameter} is given ${value.length} times; give it once.`;
-      }
       if (parameter === "query") return `The request ${note}.`;
-      const state = typeof value === "string" ? quote(value) : "missing";
-      const range = `it must be a whole number from ${minimum} to ${maximum}, in decimal digits`;
-      const advice = note ?? (allowed ? `it must be one of ${allowed.join(", ")}` : range);
-      return `The parameter ${parameter} is ${state}; ${advice}.`;
+      const range = `a number from ${minimum} to ${maximum}`;
+      const needed = note ?? (allowed ? `one of ${allowed.join(", ")}` : range);
+      const count = Array.isArray(value) && `given ${value.length} times; give it once`;
+      // Faces have another name in its place: `inTheirWords`.
+      return `${parameter}: ${count || (value === null ? `missing; ${needed}` : needed)}.`;
     },
   }),
   TARGET_NOT_ALLOWED: kind({
@@ -117,8 +118,12 @@ export const ERRORS = {
       ip: ipv6Text("Its address."),
       type: addressType(),
     }),
-    message: ({ ip, type }, reason = `no IPv6 host has an address of type ${type}`) =>
-      `${ip} cannot be probed: ${reason}; choose another target.`,
+    message({ ip, type }, reason) {
+      const { [type]: never } = NEVER_TARGETS;
+      return never
+        ? `${ip} is ${never}.`
+        : `${ip} cannot be probed: ${reason}; choose another target.`;
+    },
   }),
   HTTPS_REQUIRED: kind({
     details: () => ({}),
@@ -183,10 +188,10 @@ export const ERRORS = {
   }),
   LOCATION_NOT_FOUND: kind({
     details: () => ({ location: locationName() }),
-    message: ({ location }) =>
+    message: ({ location }, available) =>
       location === "all"
-        ? "No location can be asked now; leave out from, or ask the operator."
-        : `No agent is at the location ${quote(location)} now; GET /api/v1/locations lists all locations.`,
+        ? "No location is available now; measure from the service itself, or ask the operator."
+        : `There is no location ${quote(location)}. ${available ? `Available: ${available}` : "None is available now"}.`,
   }),
   LOCATION_TIMEOUT: kind({
     details: () => ({ location: locationName() }),

@@ -146,7 +146,7 @@ export function readParameters(parameters: Parameters, sent: SentParameters): Va
     if (!result.success || all.length > 1) {
       const value = all.length > 1 ? all : (all[0] ?? null);
       const details = { parameter: name, value, ...bounds };
-      throw new ApiError("INVALID_PARAMETER", details, expected && `it must be ${expected}`);
+      throw new ApiError("INVALID_PARAMETER", details, expected);
     }
     values[name] = result.data;
   }
@@ -193,7 +193,7 @@ function readQuery(parameters: Parameters, sent: SentParameters) {
     const meant = Object.keys(parameters).find(isMeant);
     if (meant === undefined) continue;
     const details = { parameter: name, value: queries[name]?.[0] ?? null };
-    throw new ApiError("INVALID_PARAMETER", details, `write its name ${meant}`);
+    throw new ApiError("INVALID_PARAMETER", details, `its name is ${meant}`);
   }
   return queries;
 }

@@ -20,8 +20,8 @@ export interface ApiAnswer {
 }
 
 /**
- * Calls an endpoint, and passes on each event until the answer comes. `enough` is that of `Call`; a service
- * cannot be told of it, so there it ends the call as the signal does.
+ * Calls an endpoint, and passes on each event until the answer comes. `enough` and `mayGoOn` are those of `Call`; a
+ * service cannot be told of them, so there `enough` ends the call as the signal does, and its rounds go on.
  *
  * @throws AbortError if the signal aborts
  */
@@ -30,6 +30,7 @@ export type CallEndpoint = (
   signal: AbortSignal,
   onEvent: NonNullable<Call["onEvent"]>,
   enough?: AbortSignal,
+  mayGoOn?: Call["mayGoOn"],
 ) => Promise<ApiAnswer>;
 
 /** The choices of a tool that runs here; a service makes them by its settings. */
@@ -63,8 +64,9 @@ export async function openHere(
   const log = createLog({ level, format, priorities: false, write });
   const { icmp, ...others } = await openServices(settings, openIcmpIfAllowed(), log);
   return {
-    async call({ endpoint, parameters }, signal, onEvent, enough) {
-      const call = { signal, address: null, client: "", allowSeconds: () => {}, onEvent, enough };
+    async call({ endpoint, parameters }, signal, onEvent, enough, mayGoOn) {
+      const of = { signal, onEvent, enough, mayGoOn };
+      const call = { ...of, address: null, client: "", allowSeconds: () => {} };
       try {
         const read = readTexts(alone(endpoint.parameters), parameters);
         const result = await endpoint.handle(read, call, { icmp, ...others, resolverTitle });

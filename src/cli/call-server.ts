@@ -48,10 +48,11 @@ export function readKey(source: string, environment: NodeJS.ProcessEnv): string 
   throw new InvalidArgumentError("It must be an environment variable or a file with an API key.");
 }
 
-/** The key in SIXSCOPE_KEY, for the service of SIXSCOPE_SERVER alone. */
-export function ownKey(server: URL, environment: NodeJS.ProcessEnv): string | undefined {
+/** The key in SIXSCOPE_KEY, for the service of SIXSCOPE_SERVER alone; null if it is that of another service. */
+export function ownKey(server: URL, environment: NodeJS.ProcessEnv): string | null | undefined {
   const own = URL.parse(environment[TOOL_SETTINGS.server] ?? "");
-  return own?.origin === server.origin ? environment[TOOL_SETTINGS.key] : undefined;
+  const key = environment[TOOL_SETTINGS.key];
+  return !key || own?.origin === server.origin ? key : null;
 }
 
 /** True if a key cannot be read on its way to a service: over HTTPS, or without leaving this machine. */
@@ -63,11 +64,11 @@ export function isPrivateWay({ protocol, hostname }: URL): boolean {
  * Calls a service somewhere else, for a stream of events where the endpoint has events. Only what the
  * endpoint's schemas describe, and what answers the question, leaves this function.
  *
- * @param key an API key of that service
+ * @param key an API key of that service; null if the user has one of another
  */
 export function callServer(
   server: URL,
-  key: string | undefined,
+  key: string | null | undefined,
   limits: typeof LIMITS = LIMITS,
 ): CallEndpoint {
   return async (question, gone, onEvent, enough = gone) => {
@@ -129,11 +130,17 @@ export function callServer(
 }
 
 /** The advice for a missing or wrong key: who types a command sets a variable, and no header. */
-function withoutKey({ document, error }: ApiAnswer, origin: string, key: string | undefined) {
+function withoutKey(
+  { document, error }: ApiAnswer,
+  origin: string,
+  key: string | null | undefined,
+) {
   if (error?.code !== "UNAUTHORIZED") return { document, error };
   const message = key
     ? `${origin} does not accept the API key: it is unknown, revoked or expired; ask its operator for another one, and set SIXSCOPE_KEY to it`
-    : `${origin} needs an API key for this; set SIXSCOPE_SERVER=${origin} and SIXSCOPE_KEY to the key, or name with --key-from the variable or file that has it`;
+    : key === null
+      ? `${origin} needs an API key for this. SIXSCOPE_KEY is sent to SIXSCOPE_SERVER only. To send a key to ${origin}, use --key-from`
+      : `${origin} needs an API key for this; set SIXSCOPE_SERVER=${origin} and SIXSCOPE_KEY to the key, or name with --key-from the variable or file that has it`;
   return { document, error: { ...error, message } };
 }
 

@@ -1,7 +1,6 @@
 import { Argument, Command, CommanderError } from "commander";
 import { interfaceText } from "../server/endpoints.ts";
 import { TOOLS } from "../tools/table.ts";
-import { quote } from "../util/text.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
 import { about } from "./about.ts";
 import { runAgent } from "./agent.ts";
@@ -105,7 +104,7 @@ export function describeCommands(
 
 /** The parser's words for a wrong value. */
 const WRONG_VALUE =
-  /^error: (?:option '(?:-\w, )?(--[\w-]+)(?:[^\w'-][^']*)?' (?:argument|value)|command-argument value) '(.*?)'(?: from env '(\w+)')? is invalid(?: for argument '(\w+)')?\. It /s;
+  /^error: (?:option '(?:-\w, )?(--[\w-]+)(?:[^\w'-][^']*)?' (?:argument|value)|command-argument value) '.*?'(?: from env '(\w+)')? is invalid(?: for argument '(\w+)')?\. It must be /s;
 
 /** An error of the parser as the API would say it. */
 function inOurWords(text: string): string {
@@ -114,8 +113,7 @@ function inOurWords(text: string): string {
     .replace(/^(error: unknown option '--\w+)='/, "$1'")
     .replace(
       WRONG_VALUE,
-      (_, flag, value, variable, argument) =>
-        `sixscope: ${variable ?? flag ?? argument} is ${quote(value)}; it `,
+      (_, flag, variable, argument) => `sixscope: ${variable ?? flag ?? argument}: `,
     )
     .replace(/^error: /, "sixscope: ");
 }

@@ -57,7 +57,7 @@ export async function readDnsWords(
     const why =
       resolvers.resolver_a.length > 0
         ? "has no address that the resolver of this machine knows"
-        : "cannot be looked up: /etc/resolv.conf names no resolver (resolvers-none); write @address";
+        : "cannot be looked up: /etc/resolv.conf names no resolver; write @address";
     return command.error(`error: ${server} ${why}`);
   }
   return { parameters, config: { resolvers: { ...resolvers, resolver_a: found } }, resolverTitle };

@@ -7,7 +7,10 @@ const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
 /** A frame is shown at once, where the terminal knows synchronized updates. */
 const BEGIN = "\x1b[?2026h\x1b[H";
-const END = "\x1b[J\x1b[?2026l";
+const END = "\x1b[?2026l";
+
+/** Erases a line, or all from it on, before it is written: behind a full line, the cursor stands on its last character. */
+const [LINE, REST] = ["\x1b[K", "\x1b[J"];
 
 /** Signals that end the program, although it handles them. */
 const ENDS = ["SIGTERM", "SIGHUP", "SIGQUIT"] as const;
@@ -100,7 +103,9 @@ export function openFullScreen(
   return {
     /** Shows lines in place of all before; each must fit. */
     draw(lines: readonly string[]): void {
-      newest = `${BEGIN}${lines.map((line) => `${line}\x1b[K`).join("\r\n")}${END}`;
+      const last = lines.length - 1;
+      const rows = lines.map((line, at) => `${at === last ? REST : LINE}${line}`);
+      newest = `${BEGIN}${rows.join("\r\n")}${END}`;
       if (!isWriting) void write();
     },
     /** Gives the terminal back. */

@@ -167,7 +167,7 @@ function parseKeyName(text: string): string {
 /** @throws InvalidArgumentError for a text that is no limit */
 function parseLimit(text: string): number {
   if (/^[1-9][0-9]{0,6}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number from 1 to 9999999.");
+  throw new InvalidArgumentError("It must be a number from 1 to 9999999.");
 }
 
 /**
@@ -188,5 +188,5 @@ function parseExpiry(text: string): string {
     );
   }
   if (Date.parse(expires) > Date.now()) return expires;
-  throw new InvalidArgumentError("It must be in the future.");
+  throw new InvalidArgumentError("It must be a time in the future.");
 }

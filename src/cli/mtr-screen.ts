@@ -1,5 +1,12 @@
 import { ENOUGH } from "../tools/budget.ts";
-import { mergeRound, mtrDraft, mtrReport, outcomesIn } from "../tools/mtr/report.ts";
+import {
+  causeNote,
+  causeText,
+  mergeRound,
+  mtrDraft,
+  mtrReport,
+  outcomesIn,
+} from "../tools/mtr/report.ts";
 import type { MtrResult, MtrRound } from "../tools/mtr/result.ts";
 import type { Column, Row, Table } from "../tools/report.ts";
 import { endLines, type Line, tableLines } from "../tools/report-text.ts";
@@ -10,10 +17,10 @@ import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { openFullScreen } from "./full-screen.ts";
 import type { Screen } from "./screen.ts";
 
-/** Columns of a history, which has a block for each round; and those that a table with it has without its address. */
+/** Columns of a history, which has a block for each round; and those of a table with it beside its causes and hosts. */
 const MIN_BLOCKS = 10;
 const MAX_BLOCKS = 60;
-const FIXED = 29;
+const FIXED = 20;
 
 const BLOCKS = [..."▁▂▃▄▅▆▇█"];
 const LOST = "×";
@@ -38,6 +45,8 @@ const NOTHING = {
 /** The choices of a user. */
 const CHOICES = {
   isPaused: false,
+  /** True if no probes leave until the pause ends, as where they leave from here. */
+  isHeld: false,
   /** All times instead of the history. */
   showsTimes: false,
   hidesNames: false,
@@ -59,10 +68,11 @@ export function withRound(history: History, before: MtrRound | undefined, round:
 
 /** The lines of the screen, as many as it has rows. */
 export function mtrLines(view: MtrView, columns: number, rows: number): Line[] {
-  const { target, run, latest, isPaused } = view;
+  const { target, run, latest, isPaused, isHeld } = view;
   const report = mtrReport.report(mtrDraft(target, latest));
   const rounds = `${plural(latest?.round ?? 0, "round")}${run > 1 ? ` of run ${run}` : ""}`;
-  const state = `  ${rounds}${isPaused ? ", view paused" : ""}`;
+  const paused = isHeld ? ", paused" : ", view paused";
+  const state = `  ${rounds}${isPaused ? paused : ""}`;
   const left = Math.max(1, columns - "mtr ".length - state.length);
   const name = target.length > left ? `${target.slice(0, left - 1)}…` : target;
   const title: Line = [["bold", `mtr ${name}`], state];
@@ -87,8 +97,14 @@ function tableOf(
   columns: number,
 ) {
   const hops = latest?.hops ?? [];
-  const widest = Math.max(0, ...hops.map(({ ip }) => ip?.length ?? 0));
-  const width = Math.max(MIN_BLOCKS, Math.min(MAX_BLOCKS, columns - FIXED - widest));
+  const widthOf = (texts: readonly (string | null | undefined)[]) =>
+    Math.max(0, ...texts.map((text) => text?.length ?? 0));
+  const hosts = hops.map(({ ip, hostname }) => (hidesNames ? ip : (hostname ?? ip)));
+  const causes = hops.map(causeText);
+  const room = columns - FIXED - widthOf(["cause", ...causes]) - widthOf(["no reply", ...hosts]);
+  // Names do not give way to rounds that are still to come.
+  const longest = Math.max(0, ...hops.map(({ hop }) => history.get(hop)?.length ?? 0));
+  const width = Math.max(MIN_BLOCKS, Math.min(longest, MAX_BLOCKS, room));
   const times = hops.flatMap(({ hop }) => history.get(hop)?.slice(-width) ?? []);
   const maxMs = Math.max(0, ...times.filter((ms) => ms !== null));
   const blocks = (outcomes: readonly (number | null)[] = []) =>
@@ -97,15 +113,15 @@ function tableOf(
       return ms === null ? LOST : BLOCKS[Math.max(0, level)];
     });
   const rows = hops.map((hop, at): Row => {
-    const { ip, loss, cause, avg } = hop;
+    const { ip, loss, avg } = hop;
     const row = reported[at] as Row;
-    // The word in the column of the cause says it.
-    const notes = (row.cells.at(-1) as string[]).slice(ip && cause && cause !== "path" ? 1 : 0);
+    // The column of the cause says it.
+    const notes = (row.cells.at(-1) as string[]).filter((note) => note !== causeNote(hop));
     const last = showsTimes
       ? [hop.last, hop.min, hop.max, hop.stdDev]
       : [blocks(history.get(hop.hop)).join("").padEnd(width)];
     const host = { ip, hostname: hidesNames ? null : hop.hostname };
-    return { ...row, cells: [hop.hop, loss, cause, avg, ...last, host, notes] };
+    return { ...row, cells: [hop.hop, loss, causes[at] ?? null, avg, ...last, host, notes] };
   });
   const table: Table = {
     columns: [
@@ -155,8 +171,22 @@ export async function runMtrScreen(
   const quit = () => {
     (live.latest?.round && !isOver ? enough : gone).abort(ENOUGH);
     isOver = true;
+    release();
   };
-  const pause = () => draw({ isPaused: !view.isPaused });
+  let held: PromiseWithResolvers<void> | null = null;
+  /** Lets a run go on that waits, which waits again after its next round while the pause lasts. */
+  const release = () => {
+    held?.resolve();
+    held = view.isPaused ? Promise.withResolvers() : null;
+  };
+  const mayGoOn = () => {
+    if (held !== null) draw({ isHeld: true });
+    return held?.promise;
+  };
+  const pause = () => {
+    draw({ isPaused: !view.isPaused, isHeld: false });
+    release();
+  };
   const keys: Readonly<Record<string, () => void>> = {
     q: quit,
     "ctrl-c": quit,
@@ -167,6 +197,7 @@ export async function runMtrScreen(
       document = undefined;
       live = { ...NOTHING, run: 0 };
       gone.abort();
+      release();
     },
     d: () => draw({ showsTimes: !view.showsTimes }),
     n: () => draw({ hidesNames: !view.hidesNames }),
@@ -189,7 +220,7 @@ export async function runMtrScreen(
         draw();
       };
       try {
-        answer = await callEndpoint(question, signal, onEvent, enough.signal);
+        answer = await callEndpoint(question, signal, onEvent, enough.signal, mayGoOn);
       } catch (error) {
         if (!isOver && !signal.aborted) throw error;
         answer = undefined;

@@ -8,7 +8,6 @@ import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/result.ts";
 import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
 import { attempt } from "../util/errors.ts";
-import { quote } from "../util/text.ts";
 import { about, firstClause } from "./about.ts";
 import { type CallEndpoint, callHere, type OwnChoices, openHere } from "./call-here.ts";
 import { callServer, isPrivateWay, ownKey, parseServer, readKey } from "./call-server.ts";
@@ -134,9 +133,7 @@ async function namesOf(file: string, command: Command): Promise<readonly string[
   const text = file === "-" ? await Bun.stdin.text() : (attempt(() => readRegularFile(file)) ?? "");
   const names = readNames(text);
   if (names.length > 0) return names;
-  return command.error(
-    `error: --file is ${quote(file)}; it must be a file with a name on each line.`,
-  );
+  return command.error(`error: --file: a file with a name on each line.`);
 }
 
 /** The options of parameters. */
@@ -199,7 +196,7 @@ function read(parameters: Parameters, texts: Readonly<Record<string, string>>, c
   try {
     return readTexts(parameters, texts);
   } catch (error) {
-    return command.error(`error: ${inCommandWords(apiErrorOf(error).message)}`);
+    return command.error(`error: ${inCommandWords(apiErrorOf(error).message, parameters)}`);
   }
 }
 

@@ -1,5 +1,6 @@
 import { FROM } from "../api/endpoint.ts";
 import type { ApiError } from "../api/errors.ts";
+import type { Parameters } from "../api/parameters.ts";
 import type { MtrResult } from "../tools/mtr/result.ts";
 import type { Fact } from "../tools/report.ts";
 import { endLines, type Line, reportLines, tableLines, tablesLines } from "../tools/report-text.ts";
@@ -7,6 +8,7 @@ import { reporterOf, type ToolName, waitText } from "../tools/reports.ts";
 import type { Question } from "../tools/services.ts";
 import { type Outcome, type Summary, summaryTable } from "../tools/summary.ts";
 import type { Tool } from "../tools/table.ts";
+import { inTheirWords } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { runMtrScreen } from "./mtr-screen.ts";
 import { createScreen, type Screen } from "./screen.ts";
@@ -14,16 +16,15 @@ import { createScreen, type Screen } from "./screen.ts";
 /** The error if `--format` meets the answer of several locations. */
 export const ONE_LOCATION = "--format can show only one location; name one with --from";
 
-/** What the API's messages say in words of a request, and what a user of commands writes. */
-const WORDS: readonly (readonly [string, string])[] = [
-  ["The parameter ", ""],
-  ["type=PTR", "-x"],
-  ["fe80::1%25eth0", "fe80::1%eth0"],
-];
-
-/** A message of the API in the words of the command line. */
-export const inCommandWords = (message: string) =>
-  WORDS.reduce((text, [word, own]) => text.replaceAll(word, own), message);
+/** A message of the API in the words of the command line, which has options for parameters. */
+export function inCommandWords(message: string, parameters: Parameters): string {
+  const nameOf = (name: string) => {
+    const { [name]: parameter } = parameters;
+    const flags = parameter?.option?.flags.match(/--[a-z-]+/)?.[0];
+    return flags ?? (parameter?.in === "path" ? null : parameter?.label);
+  };
+  return inTheirWords(message, nameOf).replaceAll("type=PTR", "-x");
+}
 
 /** How an answer is printed. */
 export interface Output {
@@ -71,7 +72,7 @@ export async function runTool(
   const complain = (document: object, { code, message }: NonNullable<ApiAnswer["error"]>) => {
     if (!json) {
       view.print(reportOf(name, document));
-      screen.complain(inCommandWords(message));
+      screen.complain(inCommandWords(message, question.endpoint.parameters));
     }
     // A text that is not an address answers the question of what it is.
     const isWrong = code.startsWith("INVALID_") && name !== "validate";
@@ -168,7 +169,8 @@ function toolView(
       const shown = reportOf(name, outcome);
       screen.print([["bold", location]]);
       print(shown);
-      if (error !== undefined) screen.print([["red", error.message]]);
+      if (error !== undefined)
+        screen.print([["red", inCommandWords(error.message, endpoint.parameters)]]);
       screen.print([]);
       return result !== undefined && shown?.isAnswered === true;
     });

@@ -1,5 +1,5 @@
 import { formatPrefix, type Prefix } from "../addr/prefix.ts";
-import { listText, plural } from "../util/text.ts";
+import { listText } from "../util/text.ts";
 import { formatListenAddress, isLoopback, type ListenAddress } from "./listen-address.ts";
 import type { Config } from "./settings.ts";
 
@@ -14,8 +14,8 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
   const but = targets.deny.length > 0 ? ` but ${prefixes(targets.deny)}` : "";
   const also = targets.allow.length > 0 ? ` and ${prefixes(targets.allow)}` : "";
   const whole = `any address${but}, private ones included (SIXSCOPE_TARGETS=any)`;
-  const probe = `may probe ${targets.mode === "any" ? whole : `global addresses${also}${but}`}`;
-  const asked = nats && location ? [`whoever asks ${location} at NATS ${probe}`] : [];
+  const probes = `probes of ${targets.mode === "any" ? whole : `global addresses${also}${but}`}`;
+  const asked = nats && location ? [`through ${location} at NATS, ${probes}`] : [];
   const reached = others(config.listen);
   // Over plain HTTP, and neither a proxy nor a client may use that.
   const isRefusing = tls === null && trustedProxies.prefixes.length + plainHttpFrom.length === 0;
@@ -25,15 +25,16 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
   const plain = open.length > 0 ? of(plainHttpFrom, (list) => `clients in ${list}`) : [];
   const isPublic = open.length > 0 && tls !== null;
   const visitors = isPublic
-    ? `anyone who reaches ${addresses(open)}, also from the Internet,`
+    ? `anyone who reaches ${addresses(open)}, also from the Internet`
     : [...through, ...plain].join(" and ") || "this machine";
-  const metrics = "read metrics and probe without a key";
-  const holders = keys ? plural(keys, "key") : `keys${keys === 0 ? " (there are none)" : ""}`;
+  const counted = keys ? ` (${keys} valid)` : keys === 0 ? " (there are none)" : "";
   const clauses = [
-    `${visitors} may look up names`,
-    `holders of ${holders} ${probe}`,
-    ...of(keylessFrom, (list) => `so may clients in ${list} without a key`),
-    ...(scraped.length > 0 ? [`whoever reaches ${addresses(scraped)} may ${metrics}`] : []),
+    `without a key, lookups from ${visitors}`,
+    `with a key${counted}, ${probes}`,
+    ...of(keylessFrom, (list) => `without a key, the same from clients in ${list}`),
+    ...(scraped.length > 0
+      ? [`without a key, metrics and probes for whoever reaches ${addresses(scraped)}`]
+      : []),
     ...asked,
   ];
   const allowed = targets.mode === "any" ? [] : targets.allow;
@@ -61,7 +62,7 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
     risks.push({ variable: "SIXSCOPE_LISTEN", text, advice });
   }
   if (scraped.length > 0) {
-    const text = `every machine that reaches ${addresses(scraped)} may ${metrics}`;
+    const text = `every machine that reaches ${addresses(scraped)} may read metrics and probe without a key`;
     const advice = "listen on localhost, or let a firewall pass Prometheus alone";
     risks.push({ variable: "SIXSCOPE_METRICS_LISTEN", text, advice });
   }

@@ -76,22 +76,32 @@ export function withFrom(here: Endpoint): Endpoint {
       const text = from as string;
       const { locations } = services;
       const question = { endpoint: here, parameters: textsOf(here, values) };
+      const missing = (location: string) => {
+        const names = locations?.byWord().get(ALL_LOCATIONS) ?? [];
+        const more = names.length > MAX_LOCATIONS ? ", …" : "";
+        const available = `${names.slice(0, MAX_LOCATIONS).join(", ")}${more}`;
+        return new ApiError("LOCATION_NOT_FOUND", { location }, available);
+      };
       const measure = async (location: string, call: Call): Promise<object> => {
         const { onEvent } = call;
         const tell: Call["onEvent"] =
           onEvent && ((name, data, mayTell) => onEvent(name, { ...data, location }, mayTell));
         const locatedCall = { ...call, onEvent: tell };
-        if (!locations) throw new ApiError("LOCATION_NOT_FOUND", { location });
+        if (!locations) throw missing(location);
+        const told = (error: unknown): never => {
+          throw apiErrorOf(error).code === "LOCATION_NOT_FOUND" ? missing(location) : error;
+        };
         const result = (await (location === locations.own
           ? here.handle(values, locatedCall, services)
-          : locations.ask(location, question, locatedCall))) as { readonly details?: object };
+          : locations.ask(location, question, locatedCall).catch(told))) as {
+          readonly details?: object;
+        };
         return { ...result, details: { ...result.details, location } };
       };
       const { isConnected } = locations ?? {};
       if (text === ALL_LOCATIONS && isConnected === false) throw unavailable(text, NOT_CONNECTED);
       const meant = meantBy(text, locations?.byWord());
-      if (meant.every(({ length }) => length === 0))
-        throw new ApiError("LOCATION_NOT_FOUND", { location: text });
+      if (meant.every(({ length }) => length === 0)) throw missing(text);
       if (meant.length === 1 && meant[0]?.join() === text) return measure(text, call);
       const names = chooseLocations(meant, limit as number);
       const summary = names.map((name) => summaryRow(name));

@@ -9,7 +9,7 @@ import { parseHostname } from "../dns/hostname.ts";
 import { canonicalName } from "../dns/message/name.ts";
 import type { RecordType } from "../dns/message/record.ts";
 import type { Question } from "../tools/services.ts";
-import { printable } from "../util/text.ts";
+import { inWords, printable } from "../util/text.ts";
 import { type Reply, readReply } from "./protocol.ts";
 
 /** Bytes of all replies to a question; those of the longest mtr are fewer. */
@@ -82,7 +82,10 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     const possible: readonly ErrorCode[] = [...errors, "INVALID_PARAMETER", "INTERNAL_ERROR"];
     const own = possible.find((each) => each === code);
     if (own === undefined) {
-      return unavailable(location, `it failed with ${code}, which this version does not know`);
+      return unavailable(
+        location,
+        `it failed with ${inWords(code)}, which this version does not know`,
+      );
     }
     check(z.strictObject(ERRORS[own].details()), details, details);
     const error = new ApiError(own, details as ErrorDetails<ErrorCode>);

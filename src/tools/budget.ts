@@ -9,6 +9,8 @@ export const MAX_EVENT_BYTES = 6 * 2 ** 20;
 /** Milliseconds for which the runs of one client may hold the event loop in a window. */
 export const MAX_WORK_MS = 2500;
 export const WINDOW_MS = 10_000;
+/** Milliseconds of a search for paths: longer than it takes where every router answers ten probes a second. */
+export const MAX_SEARCH_MS = 11_500;
 
 /** The reason with which `RunBudget.enough` aborts: a run that aborts for another reason has no result. */
 export const ENOUGH = "enough";
@@ -18,6 +20,7 @@ export const CUTS = {
   "addresses-at-hop": `More than ${MAX_AT_HOP} different addresses answered at a hop.`,
   addresses: `More than ${MAX_ADDRESSES} different addresses answered.`,
   events: `The events took more than ${MAX_EVENT_BYTES} bytes.`,
+  search: `The search for paths took ${MAX_SEARCH_MS / 1000} s, in which not every router answered often enough.`,
   time: "Its packets waited for those of others, and the time was over.",
   work: `The caller's runs took more than ${MAX_WORK_MS} ms of work in ${WINDOW_MS} ms.`,
 } as const;

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ValueOf } from "../api/schemas.ts";
 import type { Translation } from "../dns/dns64.ts";
-import { listText } from "../util/text.ts";
+import { inWords, listText } from "../util/text.ts";
 import { FAILURES } from "./check/findings.ts";
 import type { portField, runDetailFields, traceError } from "./fields.ts";
 import { CODES, WARNINGS } from "./here/codes.ts";
@@ -179,7 +179,7 @@ export function runReport(
       ["Error", error && errorText(error), "bad"],
       ["Probed", ip && source && `${ip} from ${source}${label}`],
       ["Port", port && [`${port.protocol} ${port.port}`, port.state].filter(Boolean).join(", ")],
-      ["Addresses", addresses.map(({ ip, use }) => `${ip} (${use.replace("-", " ")})`).join(", ")],
+      ["Addresses", addresses.map(({ ip, use }) => `${ip} (${inWords(use)})`).join(", ")],
       ...(dns64 ? [translatorFact(dns64)] : []),
       ["Cut short", cutShort?.text, "warn"],
       ["Location", location],
@@ -191,7 +191,7 @@ export function runReport(
 
 /** An ICMPv6 error in numbers and words. */
 export function errorText({ name, type, code, from }: IcmpError): string {
-  return `${name} from ${from} (ICMPv6 type ${type}, code ${code})`;
+  return `${inWords(name)} from ${from} (ICMPv6 type ${type}, code ${code})`;
 }
 
 /** Where an address behind a translator (NAT64) leads. */

@@ -14,6 +14,7 @@ import { remedyFor } from "../icmp/unavailable.ts";
 import { errorMeaning } from "../icmp/wire/icmp-error.ts";
 import { abortedBy } from "../util/abort.ts";
 import { newStamp } from "../util/stamp.ts";
+import { inWords } from "../util/text.ts";
 import { createBudget } from "./budget.ts";
 import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
 import { ping } from "./ping/engine.ts";
@@ -82,7 +83,7 @@ export function probedPortOf(
     return { protocol, port: chosen };
   }
   const allowed = probePorts.map((range) => [...new Set(range)].join("-"));
-  const why = `port ${chosen} is not one that this service probes: ${allowed.join(", ")}`;
+  const why = `${chosen} is not one that this service probes: ${allowed.join(", ")}`;
   throw new ApiError("INVALID_PARAMETER", { parameter: "port", value: `${chosen}`, allowed }, why);
 }
 
@@ -122,12 +123,13 @@ export function portStateOf(probedPort: ProbedPort, answers: readonly PortState[
 const proxyText = (router: string, hop: number) =>
   `But an echo request ends at hop ${hop} (${router}) before the target: a firewall may have answered in its name.`;
 
-/** A clause about a port that has not answered. */
+/** A clause about a port that has not answered, though the server answers ping. */
 function silenceText(probedPort: ProbedPort, { hop, error }: PortEnd): string {
-  if (error) return `${error.from} answers ${portName(probedPort)} with ${error.name}`;
-  const where = hop ? ` behind hop ${hop}` : "";
-  const doubt = probedPort.protocol === "udp" ? ", as an open one may be" : "";
-  return `${portName(probedPort)} is silent${where}${doubt}`;
+  const port = portName(probedPort);
+  if (error) return `${error.from} answers ${port} with ${inWords(error.name)}`;
+  const where = hop ? `; such packets are last seen at hop ${hop}` : "";
+  const doubt = probedPort.protocol === "udp" ? ", as an open one may be silent" : "";
+  return `nothing on ${port}${doubt}${where}`;
 }
 
 /** How far probes of a port came, as far as it is known. */
@@ -136,6 +138,8 @@ interface PortEnd {
   readonly answers?: readonly PortState[];
   /** The last hop that answered. */
   readonly hop?: number | undefined;
+  /** True if silence is all that is behind that hop. */
+  readonly isSilent?: boolean;
   readonly error?: { readonly name: string; readonly from: string } | undefined;
 }
 
@@ -256,7 +260,7 @@ export async function openRun(
     const echo = await ping(prober, { ...destination, ...ECHO, caller }, { signal });
     const isAlive = echo.kind === "done" && echo.results.length > 0;
     const text = isAlive
-      ? ` Echo requests reach the target; ${silenceText(probedPort, end)}.`
+      ? ` The server answers ping, but ${silenceText(probedPort, end)}.`
       : " Echo requests are not answered either.";
     return { text, port: { ...probedPort, echo: isAlive } };
   };
@@ -296,7 +300,11 @@ export async function openRun(
     ) {
       const { text: ofPort, port } = await portOf(end);
       const ofSource = sourceText(source, destination.target, isDeprecated(source));
-      const text = verdict.text + ofPort + ofSource + ownErrorText(source, end.error?.from);
+      // It says of the silence what the verdict does.
+      const isTold = end.isSilent && port && "echo" in port && port.echo;
+      const own = isTold ? "" : verdict.text;
+      const more = ofPort + ofSource + ownErrorText(source, end.error?.from);
+      const text = `${own}${more}`.trimStart();
       const dns64 = translationOf(resolvers[targetResolver], ip);
       const cutShort = budget.cutShort();
       return {

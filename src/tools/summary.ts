@@ -1,4 +1,5 @@
 import { median } from "../util/numbers.ts";
+import { inWords } from "../util/text.ts";
 import { type Table, tonedVerdict } from "./report.ts";
 
 /** The parts of the documents of all tools that are compared. */
@@ -62,7 +63,8 @@ export function summaryTable({ summary, matching }: Summary): Table {
   const columns = COLUMNS.filter(({ name }) => outcomes.some((row) => row[name] !== null));
   const heading = `${summary.length} of ${matching} locations, chosen at random`;
   const rows = outcomes.map(({ verdict, error, ...row }) => {
-    const cells = columns.map(({ name }) => ({ ...row, verdict })[name]);
+    const shown = { ...row, verdict: verdict && inWords(verdict) };
+    const cells = columns.map(({ name }) => shown[name]);
     const toned = verdict === null ? null : tonedVerdict({ code: verdict, text: "" });
     return { cells, ...(toned && { tone: error === null ? toned.tone : "bad" }) };
   });

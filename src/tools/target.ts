@@ -1,5 +1,6 @@
 import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6 } from "../addr/format.ts";
+import { tryParseIpv4 } from "../addr/ipv4.ts";
 import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
 import { objectionTo } from "../addr/policy.ts";
 import { preferenceOf } from "../addr/selection.ts";
@@ -24,6 +25,8 @@ export type Target = { readonly text: string } & (
 /** Many who send a `:` have copied a URL, or a name with a port. */
 const HOW_TO_WRITE = "write it like 2001:db8::1, or a name without scheme, port and path";
 
+const IPV6_ONLY = "sixscope probes IPv6 only. Check a name to compare both";
+
 /**
  * Reads a hostname, or an IPv6 address, which may have a zone if it is link-local.
  *
@@ -36,6 +39,7 @@ export function parseTarget(text: string): Target {
   if (zoned !== null) return { text, ...zoned };
   const parsed = parseHostname(text, "AAAA");
   if (parsed.ok) return { text, name: parsed.name };
+  if (tryParseIpv4(text)) throw invalidAddress(text, IPV6_ONLY);
   if (text.includes(":") || parsed.isAddress) throw invalidAddress(text, HOW_TO_WRITE);
   throw new ApiError("INVALID_HOSTNAME", { hostname: text, reason: parsed.reason });
 }
@@ -91,14 +95,14 @@ function scopeOf(target: Target, address: Ipv6Address): number {
   // `%2512` is the interface 12 in a URI, but 2512 elsewhere; RFC 6874.
   const scopeId = zone && (interfaceIndex(zone) ?? interfaceIndex(zone.replace(/^25/, "")));
   if (scopeId) return scopeId;
+  const details = { parameter: "target", value: target.text };
   const problem =
     "name" in target
-      ? `it has the link-local address ${formatIpv6(address)}, and a hostname cannot name its interface; send the address`
+      ? `it has the link-local address ${formatIpv6(address)}, and a name has no interface; send the address with`
       : zone === null
-        ? "it is link-local and names no interface; send it"
-        : `its zone ${quote(zone)} is not an interface of this machine; send it`;
-  const details = { parameter: "target", value: target.text };
-  const why = `${problem} with an interface of this machine, as in fe80::1%25eth0`;
+        ? "add"
+        : `the server has no interface ${quote(zone)}; add`;
+  const why = `${problem} an interface of the server, such as fe80::1%eth0`;
   throw new ApiError("INVALID_PARAMETER", details, why);
 }
 

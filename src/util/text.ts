@@ -45,6 +45,31 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 }
 
+/**
+ * A message of the API about a parameter, `maxHops: a number from 1 to 64.`, for people.
+ *
+ * @param nameOf what a face calls the parameter: its label or its option; null if it is what the face is about
+ */
+export function inTheirWords(
+  message: string,
+  nameOf: (parameter: string) => string | null | undefined,
+): string {
+  const [parameter = ""] = message.split(": ", 1);
+  const name = nameOf(parameter);
+  const needed = message.slice(parameter.length + 2);
+  if (name === undefined) return message;
+  return name === null ? capitalized(needed) : `${name}: ${needed}`;
+}
+
+/** A code for programs, such as `no-route` or `LOCATION_TIMEOUT`, in words for people. */
+export function inWords(code: string): string {
+  const words = code.replace(/[-_]/g, " ");
+  return code.includes("_") ? words.toLowerCase() : words;
+}
+
+/** A text that begins with a capital letter. */
+export const capitalized = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
 const LIST = new Intl.ListFormat("en-GB");
 
 /** `1`, `1 and 2`, `1, 2 and 3`. */

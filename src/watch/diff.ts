@@ -4,7 +4,7 @@ import { MAX_ADDRESSES } from "../tools/check/verdict.ts";
 import type { DnsResult } from "../tools/dns/result.ts";
 import type { HereResult } from "../tools/here/result.ts";
 import type { MtuResult } from "../tools/mtu/result.ts";
-import { listText } from "../util/text.ts";
+import { inWords, listText } from "../util/text.ts";
 import { pathDifferences } from "./path.ts";
 import { type Difference, KINDS, type WATCH_TOOLS } from "./result.ts";
 
@@ -72,7 +72,11 @@ export function diff(before: object, after: object): Difference[] {
 
 function compare(before: AnyDocument, after: AnyDocument): Difference[] {
   const [old, now] = [verdictOf(before), verdictOf(after)];
-  const ofVerdict = verdicts(old, now, `The verdict was ${old.code} and is ${now.code}:`);
+  const ofVerdict = verdicts(
+    old,
+    now,
+    `The verdict was ${inWords(old.code)} and is ${inWords(now.code)}:`,
+  );
   const tool = toolOf(before);
   if (tool === null || tool !== toolOf(after)) return ofVerdict;
   const runs = [before, after].map(addressesOf);
@@ -187,14 +191,14 @@ function compareDns(before: DnsResult, after: DnsResult): Difference[] {
   const valuesOf = ({ records }: DnsResult) => records.map(({ type, value }) => `${type} ${value}`);
   const [old, now] = [valuesOf(before), valuesOf(after)];
   const repliesOf = ({ details }: DnsResult) =>
-    (details.resolvers ?? []).map(({ resolver, outcome }) => `${resolver} ${outcome}`);
+    (details.resolvers ?? []).map(({ resolver, outcome }) => `${resolver} ${inWords(outcome)}`);
   const security = ({ details: { dnssec } }: DnsResult) => {
     const { verdict: code = "", text = "" } = dnssec ?? {};
     return { key: code, code, text };
   };
   const [was, is] = [security(before), security(after)];
   return [
-    ...verdicts(was, is, `DNSSEC was ${was.code} and is ${is.code}:`),
+    ...verdicts(was, is, `DNSSEC was ${inWords(was.code)} and is ${inWords(is.code)}:`),
     ...sets("addresses", "records", old, now),
     ...sets("resolvers", "resolvers", repliesOf(before), repliesOf(after)),
   ];

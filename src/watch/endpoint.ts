@@ -141,7 +141,7 @@ export const watch = watchEndpoint({
     const [sinceMs, untilMs] = [momentMs(since, nowMs), momentMs(until, nowMs)];
     if (sinceMs >= untilMs) {
       const details = { parameter: "since", value: since };
-      throw new ApiError("INVALID_PARAMETER", details, "it must be before until");
+      throw new ApiError("INVALID_PARAMETER", details, "a time before until");
     }
     return watching?.series(name, sinceMs, untilMs, points) ?? unknown(name);
   },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { objectionTo } from "../../src/addr/policy.ts";
+import { NEVER_TARGETS, objectionTo } from "../../src/addr/policy.ts";
 import { type Prefix, parsePrefix } from "../../src/addr/prefix.ts";
 import { parseIpv6 } from "./parse.ts";
 
@@ -21,7 +21,7 @@ function judge(target: string, mode: "any" | "global", lists = ""): string {
 /** The rule that an objection comes from, or `allowed`. */
 function ruleOf(objection: string): string {
   if (objection === "allowed") return objection;
-  if (objection.startsWith("no IPv6 host")) return "unicast";
+  if (Object.values(NEVER_TARGETS).includes(objection.slice("it is ".length))) return "unicast";
   return objection.includes("is in the denied prefix") ? "deny" : "global";
 }
 
@@ -137,8 +137,8 @@ describe("objectionTo without lists", () => {
     ["::", "Unspecified"],
     ["::ffff:8.8.8.8", "IPv4Mapped"],
     ["::ffff:127.0.0.1", "IPv4Mapped"],
-  ])("%s is never a target, in any mode, even if a list allows it", (target, type) => {
-    const refused = `no IPv6 host has an address of type ${type}`;
+  ] as const)("%s is never a target, in any mode, even if a list allows it", (target, type) => {
+    const refused = `it is ${NEVER_TARGETS[type]}`;
     expect(judge(target, "any")).toBe(refused);
     expect(judge(target, "global")).toBe(refused);
     expect(judge(target, "any", `allow ::/0 ${target}`)).toBe(refused);

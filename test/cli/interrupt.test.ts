@@ -67,6 +67,16 @@ test.each<[ToolName, string, readonly Event[], number, string]>([
   ],
   ["trace", "after a hop", [["hop", trace.hops[0] as object]], 1, `${trace.hops[0]?.ip}`],
   [
+    "trace",
+    "after a path that reaches the target, while others are looked for",
+    [
+      ["hop", trace.hops[0] as object],
+      ["path", { flowLabel: 7, labels: 1, reached: true, reason: "reached", addresses: ["::1"] }],
+    ],
+    1,
+    "interrupted",
+  ],
+  [
     "mtr",
     "after a round",
     [round(mtr.details.verdict)],

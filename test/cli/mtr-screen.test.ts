@@ -5,6 +5,7 @@ import { createScreen } from "../../src/cli/screen.ts";
 import { mtr } from "../../src/tools/mtr/endpoint.ts";
 import example from "../../src/tools/mtr/example.json" with { type: "json" };
 import type { MtrRound } from "../../src/tools/mtr/result.ts";
+import { settle } from "../util/fake-clock.ts";
 
 const [row] = example.hops as unknown as MtrRound["hops"];
 const ADDRESS = "2001:db8:1111:2222:3333:4444:5555:6666";
@@ -40,6 +41,7 @@ const view = {
   latest,
   history: new Map(HOPS.map(({ hop }) => [hop, [1, null, 42]])),
   isPaused: false,
+  isHeld: false,
   showsTimes: false,
   hidesNames: false,
   scrolled: 0,
@@ -62,14 +64,14 @@ test.each(
     const lines = shown({ showsTimes }, columns);
     const text = lines.join("\n");
     for (const [loss, cause] of [
-      ["80%", "replies"],
+      ["80%", "router busy"],
       ["40%", "unclear"],
-      ["100%", "path"],
       ["30%", "path"],
     ])
       expect(text).toMatch(new RegExp(`^  \\d +${loss}  ${cause}`, "m"));
     expect(text).toContain("2 too late");
-    expect(text).toContain("no reply");
+    // What never answers has no cause.
+    expect(text).toMatch(/^ {2}3 100% +\d/m);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
     // Only a name can be cut, never an address.
     for (const line of lines.filter((each) => each.endsWith("…")))
@@ -99,6 +101,54 @@ test("a long target gives way to the rounds and the state", () => {
   const [title] = shown({ target: NAME, isPaused: true, run: 3 }, 60);
   expect(title).toMatch(/^mtr a-router.*… {2}10 rounds of run 3, view paused$/);
   expect(title).toHaveLength(60);
+});
+
+test("names do not give way to a history that is still short", () => {
+  const history = new Map(HOPS.map(({ hop }) => [hop, [1]]));
+  const columns = NAME.length + 50;
+  expect(shown({ history }, columns)[1]).toMatch(/history {5}address$/);
+  expect(shown({ history }, columns).join("\n")).toContain(`  █           ${NAME}`);
+  // Nor to one that could be longer.
+  const long = new Map(HOPS.map(({ hop }) => [hop, Array.from({ length: 60 }, () => 1)]));
+  for (const each of shown({ history: long }, columns).slice(2, 6)) expect(each).not.toMatch(/…$/);
+  expect(shown({ history: long }, columns).join("\n")).toContain(` ${NAME}`);
+});
+
+test("p holds the rounds of a run, and says so", async () => {
+  let key: (key: string) => void = () => {};
+  let title = "";
+  const call: CallEndpoint = async (_question, _signal, onEvent, _enough, mayGoOn) => {
+    onEvent("round", latest);
+    expect(mayGoOn?.()).toBeUndefined();
+    key("p");
+    expect(title).toEndWith("10 rounds, view paused");
+    let goesOn = false;
+    const waiting = mayGoOn?.()?.then(() => {
+      goesOn = true;
+    });
+    expect(title).toEndWith("10 rounds, paused");
+    await settle();
+    expect(goesOn).toBe(false);
+    key("p");
+    await waiting;
+    expect(title).toEndWith("10 rounds");
+    key("p");
+    const last = mayGoOn?.();
+    key("q");
+    await last;
+    return { document: example, error: null };
+  };
+  const question = { endpoint: mtr, parameters: { target: "::1" } } as never;
+  const of = { columns: 80, rows: 24, text: screen.text.bind(screen) };
+  await runMtrScreen(call, question, of, (onKey) => {
+    key = onKey;
+    return {
+      draw([first = ""]) {
+        title = first;
+      },
+      close() {},
+    };
+  });
 });
 
 test("n shows addresses alone", () => {

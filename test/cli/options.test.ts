@@ -25,8 +25,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   "my-ip": "",
   here: "eth0",
 };
-const WHOLE = (minimum: number, maximum: number) =>
-  `a whole number from ${minimum} to ${maximum}, in decimal digits`;
+const WHOLE = (minimum: number, maximum: number) => `a number from ${minimum} to ${maximum}`;
 const SECONDS = (minimum: number, maximum: number) =>
   `a number of seconds from ${minimum} to ${maximum}`;
 const LOCATIONS = "the name or a tag of locations, up to 32 of them separated by commas, or all";
@@ -109,7 +108,7 @@ test.each(rows)("%s %j must be %s", async (option, value, must) => {
   expect(await refused([...args, ...(needsServer ? SERVER : [])])).toEqual({
     status: 2,
     lines: [
-      `sixscope: ${flag} is ${JSON.stringify(value)}; it must be ${must}.`,
+      `sixscope: ${flag}: ${must}.`,
       `usage: sixscope ${tool} ${commandOf(tool)?.usage()}; see sixscope ${tool} --help`,
       "",
     ],
@@ -118,34 +117,34 @@ test.each(rows)("%s %j must be %s", async (option, value, must) => {
 
 describe("alike", () => {
   test.each([
-    [["mtr", "::1", "-i", "2"], "--interval", "2", SECONDS(0.1, 1)],
-    [["trace", "::1", "--paths", "17"], "--paths", "17", WHOLE(1, 16)],
-    [["ping", "::1", "-c", "0"], "--count", "0", WHOLE(1, 100_000)],
+    [["mtr", "::1", "-i", "2"], "--interval", SECONDS(0.1, 1)],
+    [["trace", "::1", "--paths", "17"], "--paths", WHOLE(1, 16)],
+    [["ping", "::1", "-c", "0"], "--count", WHOLE(1, 100_000)],
     // A service sends no more than its API allows.
-    [["ping", "::1", "-c", "11", ...SERVER], "--count", "11", WHOLE(1, 10)],
-    [["mtr", "::1", "-c", "101", ...SERVER], "--rounds", "101", WHOLE(1, 100)],
-  ])("%j", async (args, flag, value, must) => {
+    [["ping", "::1", "-c", "11", ...SERVER], "--count", WHOLE(1, 10)],
+    [["mtr", "::1", "-c", "101", ...SERVER], "--rounds", WHOLE(1, 100)],
+  ])("%j", async (args, flag, must) => {
     const { status, lines } = await refused(args);
     expect([status, lines.length]).toEqual([2, 3]);
-    expect(lines[0]).toBe(`sixscope: ${flag} is "${value}"; it must be ${must}.`);
+    expect(lines[0]).toBe(`sixscope: ${flag}: ${must}.`);
   });
 
   test("a record type, and a server in a variable", async () => {
     const type = await refused(["dns", "a.test", "NOPE"]);
     expect(type.status).toBe(2);
-    expect(type.lines[0]).toStartWith('sixscope: type is "NOPE"; it must be one of AAAA, A, MX,');
+    expect(type.lines[0]).toStartWith("sixscope: Record type: one of AAAA, A, MX,");
     expect(type.lines.length).toBe(3);
     process.env["SIXSCOPE_SERVER"] = "x";
     const server = await refused(["ping", "::1"]);
     delete process.env["SIXSCOPE_SERVER"];
-    expect(server.lines[0]).toBe(`sixscope: SIXSCOPE_SERVER is "x"; it must be ${URLS}.`);
+    expect(server.lines[0]).toBe(`sixscope: SIXSCOPE_SERVER: ${URLS}.`);
   });
 
   // biome-ignore format: a table
   test.each([
     [["dns", "192.0.2.1"], '"192.0.2.1" is not a valid hostname: it is an IP address; ask for its name with -x; write it like www.example.com.'],
-    [["dns", "a.test", "@zone", "--dnssec"], 'resolver is "zone"; validation and class CH need a resolver.'],
-    [["dns", "a.test", "@zone", "--chaos"], 'resolver is "zone"; validation and class CH need a resolver.'],
+    [["dns", "a.test", "@zone", "--dnssec"], "resolver: validation and class CH need a resolver."],
+    [["dns", "a.test", "@zone", "--chaos"], "resolver: validation and class CH need a resolver."],
   ])("what the tool itself refuses, in the words of commands: %j", async (args, text) => {
     let said = "";
     using _write = spyOn(Bun, "write").mockImplementation((async (_: unknown, line: string) => {
@@ -156,10 +155,8 @@ describe("alike", () => {
   });
 
   test("a value with characters that rearrange a terminal", async () => {
-    const { lines } = await refused(["ping", "::1", "--count=\u001b[2J"]);
-    expect(lines[0]).toStartWith('sixscope: --count is "\\u001b[2J"; ');
     const choice = await refused(["mtr", "::1", "--format=\u001b[2J\n"]);
-    expect(choice.lines[0]).toBe(`sixscope: --format is "\\u001b[2J\\n"; it must be ${FORMATS}.`);
+    expect(choice.lines[0]).toBe(`sixscope: --format: ${FORMATS}.`);
   });
 });
 

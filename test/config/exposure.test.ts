@@ -8,30 +8,35 @@ const PUBLIC = { SIXSCOPE_LISTEN: "[::]:443", ...TLS };
 
 describe("one sentence says who may do what", () => {
   const rows: [string, Record<string, string>, number | null | undefined, string][] = [
-    ["by default", {}, 3, `this machine may look up names; holders of 3 keys may probe ${ANY}`],
+    [
+      "by default",
+      {},
+      3,
+      `without a key, lookups from this machine; with a key (3 valid), probes of ${ANY}`,
+    ],
     [
       "without keys",
       {},
       0,
-      `this machine may look up names; holders of keys (there are none) may probe ${ANY}`,
+      `without a key, lookups from this machine; with a key (there are none), probes of ${ANY}`,
     ],
     [
       "with keys that nobody has counted",
       {},
       undefined,
-      `this machine may look up names; holders of keys may probe ${ANY}`,
+      `without a key, lookups from this machine; with a key, probes of ${ANY}`,
     ],
     [
       "to everyone",
       { ...PUBLIC, SIXSCOPE_TARGETS: "global" },
       1,
-      "anyone who reaches [::]:443, also from the Internet, may look up names; holders of 1 key may probe global addresses",
+      "without a key, lookups from anyone who reaches [::]:443, also from the Internet; with a key (1 valid), probes of global addresses",
     ],
     [
       "behind a proxy",
       { SIXSCOPE_TRUSTED_PROXIES: "::1", SIXSCOPE_TARGETS_DENY: "fd00::/8" },
       1,
-      "anyone behind the proxies at ::1/128 may look up names; holders of 1 key may probe any address but fd00::/8, private ones included (SIXSCOPE_TARGETS=any)",
+      "without a key, lookups from anyone behind the proxies at ::1/128; with a key (1 valid), probes of any address but fd00::/8, private ones included (SIXSCOPE_TARGETS=any)",
     ],
     [
       "in a closed network",
@@ -42,19 +47,19 @@ describe("one sentence says who may do what", () => {
         SIXSCOPE_METRICS_LISTEN: "[::]:9090",
       },
       1,
-      `clients in 10.0.0.0/8 may look up names; holders of 1 key may probe ${ANY}; so may clients in 10.1.0.0/16 without a key; whoever reaches [::]:9090 may read metrics and probe without a key`,
+      `without a key, lookups from clients in 10.0.0.0/8; with a key (1 valid), probes of ${ANY}; without a key, the same from clients in 10.1.0.0/16; without a key, metrics and probes for whoever reaches [::]:9090`,
     ],
     [
       "of a listener that refuses all others",
       { SIXSCOPE_LISTEN: "[::]:80" },
       1,
-      `this machine may look up names; holders of 1 key may probe ${ANY}`,
+      `without a key, lookups from this machine; with a key (1 valid), probes of ${ANY}`,
     ],
     [
       "of an agent",
       { SIXSCOPE_NATS_URL: "nats://[::1]", SIXSCOPE_LOCATION: "ams" },
       null,
-      `whoever asks ams at NATS may probe ${ANY}`,
+      `through ams at NATS, probes of ${ANY}`,
     ],
   ];
   test.each(rows)("%s", (_, environment, keys, sentence) => {

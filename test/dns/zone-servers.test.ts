@@ -254,7 +254,7 @@ describeWith(...missing)("zones with known faults", () => {
 
   // biome-ignore format: a table
   test.each([
-    ["no.such.name.good", "HOSTNAME_NOT_FOUND", '"no.such.name.good" does not exist according to the zone (NXDOMAIN); check its spelling. 6 of 6 addresses'],
+    ["no.such.name.good", "HOSTNAME_NOT_FOUND", '"no.such.name.good" does not exist (NXDOMAIN from the zone); check the spelling. 6 of 6 addresses'],
     ["www.gone", "RESOLVER_FAILURE", "resolver_a does not reach the zone (SERVFAIL), so the servers above were asked for its own. 2 of 2 addresses"],
   ] as const)("an error has the rows too: %s", async (hostname, code, text) => {
     const error = await request(hostname).then(() => null, (thrown: unknown) => thrown);

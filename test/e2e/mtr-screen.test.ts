@@ -59,6 +59,17 @@ labTest.each(["SIGTERM", "SIGHUP", "SIGQUIT"] as const)(
   },
 );
 
+labTest("p pauses the rounds until the next p", async () => {
+  using terminal = mtr();
+  await terminal.until("3 rounds");
+  terminal.pty.write("p");
+  await terminal.until(/ rounds, paused$/m);
+  terminal.pty.write("p");
+  await terminal.until(/[1-9]\d rounds$/m);
+  terminal.pty.write("q");
+  expect(await ended(terminal, "Probed")).toMatchObject({ ...RESTORED, status: 0 });
+});
+
 labTest("SIGINT ends it as Ctrl-C does", async () => {
   using terminal = mtr();
   await terminal.until("3 rounds");

@@ -88,7 +88,7 @@ hop loss sent rcvd  last   avg  best worst stdev jitter   p50   p95  address
   5   0%   10   10 T  ${chain.target}
 
 ${chain.target}
-The target replied to all 10 probes. At hop 2, some probes got no answer, though the path behind loses less.
+The target replied to all 10 probes. Hop 2 ignores some probes; that is not loss, as later hops lose less.
 Rounds  10, times in ms
 Probed  ${chain.target} from ${chain.source}, flow label N
 `);
@@ -110,7 +110,7 @@ Probed  ${chain.target} from ${chain.source}, flow label N
     const { status, stdout, stderr } = await tool(way, ...args);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(
-      /\n {2}5 .*\n\n.*\n1 path for \d+ flow labels; with 95 % confidence at each router, there are no others\.\nProbed .*, flow label 74565\n$/,
+      /\n {2}5 .*\n\n.*\nFound 1 path with \d+ flow labels. At each router, a further next hop is unlikely \(5 %\)\.\nProbed .*, flow label 74565\n$/,
     );
     const mtr = await tool(way, "mtr", "--json", "-c", "1", "--flow-label", "74565", chain.target);
     expect(JSON.parse(mtr.stdout)).toMatchObject({ details: { flowLabel: 74_565 } });
@@ -131,7 +131,7 @@ hop     largest  address
   5  1420 bytes  ${chain.target}
 
 ${chain.target}
-${hop2} at hop 2 says Packet Too Big: its next link carries 1420 bytes.
+The path MTU is 1420 bytes: the link behind hop 2 (${hop2}) is the narrowest.
 Path MTU  1420 bytes
 Probed    ${chain.target} from ${chain.source}, flow label N
 `);

@@ -81,11 +81,17 @@ export class Terminal {
     return this.#cells.map((row) => row.join("").trimEnd());
   }
 
-  /** Waits until what is seen, when no frame is half drawn, contains a text, and returns it. */
-  async until(text: string | RegExp): Promise<string> {
+  /** Waits until what is seen, when no frame is half drawn, contains a text or is as is wanted, and returns it. */
+  async until(text: string | RegExp | ((lines: readonly string[]) => boolean)): Promise<string> {
     for (;;) {
       const seen = this.modes.has("2026") ? "" : this.lines.join("\n");
-      if (typeof text === "string" ? seen.includes(text) : text.test(seen)) return seen;
+      const isWanted =
+        typeof text === "function"
+          ? text(seen.split("\n"))
+          : typeof text === "string"
+            ? seen.includes(text)
+            : text.test(seen);
+      if (isWanted) return seen;
       await Bun.sleep(5);
     }
   }
@@ -116,18 +122,19 @@ export class Terminal {
       this.#cells[at.row] = row;
       if (mark) this.#setMode(count, command === "h");
       else if (command === "H") this.#at = { row: 0, column: 0 };
-      else if (command === "K") row.length = Math.min(row.length, at.column);
-      else if (command === "J") this.#cells.length = at.row + 1;
-      else if (command === "A" || command === "B")
+      else if (command === "K" || command === "J") {
+        row.length = Math.min(row.length, at.column);
+        if (command === "J") this.#cells.length = at.row + 1;
+      } else if (command === "A" || command === "B")
         at.row += Number(count) * (command === "A" ? -1 : 1);
       else if (command !== undefined && command !== "m") throw new Error(`unknown: ${command}`);
       else if (token === "\r") at.column = 0;
       else if (token === "\n") at.row++;
       else if (command === undefined) {
-        // Without wrapping, the last column takes all that follows.
-        const wide = this.modes.has("7") ? Number.POSITIVE_INFINITY : this.columns - 1;
         while (row.length < at.column) row.push(" ");
-        row[Math.min(at.column++, wide)] = token;
+        row[at.column] = token;
+        // Without wrapping, the cursor stays in the last column, which takes all that follows.
+        if (this.modes.has("7") || at.column < this.columns - 1) at.column++;
       }
     }
   }

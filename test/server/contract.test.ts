@@ -293,10 +293,14 @@ describe("errors that need more than a request", () => {
     async () => {
       const message = async (target: string) =>
         ((await (await get(`/ping/${target}`, WITH_KEY)).json()) as ErrorBody).error.message;
-      expect(await message("fe80::1")).toContain("names no interface");
-      expect(await message("fe80::1%25no")).toContain('its zone "no" is not an interface');
+      expect(await message("fe80::1")).toBe(
+        "target: add an interface of the server, such as fe80::1%eth0.",
+      );
+      expect(await message("fe80::1%25no")).toStartWith(
+        'target: the server has no interface "no"; add an interface',
+      );
       expect(await message("link.example.test")).toContain(
-        "the link-local address fe80::1, and a hostname",
+        "the link-local address fe80::1, and a name has no interface",
       );
     },
   );

@@ -83,7 +83,7 @@ const STEPS: CheckResult["steps"] = [
     name: "mtr",
     ip: "2001:db8::80",
     status: "skipped",
-    text: "It had not ended when the check was over.",
+    text: "Not finished in time.",
     ms: 24,
   },
 ];

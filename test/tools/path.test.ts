@@ -340,7 +340,7 @@ describe("the path MTU", () => {
         ...STAMP,
         verdict: {
           code: "narrowed",
-          text: "2a00:1450::1 at hop 1 says Packet Too Big: its next link carries 1420 bytes.",
+          text: "The path MTU is 1420 bytes: the link behind hop 1 (2a00:1450::1) is the narrowest.",
         },
         doubtful: [],
         source: "2001:db8::1",

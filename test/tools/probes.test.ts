@@ -155,7 +155,7 @@ describe("an answer", () => {
         ...STAMP,
         verdict: {
           code: "loss",
-          text: "The target did not reply to 1 of 3 requests (33.3 %). 2001:db8:1::1 answered 1 of 3 requests with no-route.",
+          text: "The target did not reply to 1 of 3 requests (33.3 %). 2001:db8:1::1 answered 1 of 3 requests with no route.",
         },
         source: "2001:db8::1",
         timeout: 1500,
@@ -340,6 +340,7 @@ describe("an answer with several paths", () => {
     ...TRACED,
     hops: [HOP, silent, target],
     complete: false,
+    isLate: false,
     labels: 3,
     perPacket: [],
     paths,
@@ -398,7 +399,7 @@ describe("an answer with several paths", () => {
       ...STAMP,
       verdict: {
         code: "reached",
-        text: "At least 2 paths for 3 flow labels; there may be more. Path 2 of 2 did not reach the target.",
+        text: "Found at least 2 paths with 3 flow labels; there may be more. Path 2 of 2 did not reach the target.",
       },
       source: "2001:db8::1",
       flowLabel: 0xabcde,
@@ -415,6 +416,15 @@ describe("an answer with several paths", () => {
         edges: found.graph.edges,
       },
     });
+  });
+
+  test("says that the time was over before the search was", async () => {
+    const { body } = await askPaths({ paths: "2" }, { ...found, isLate: true });
+    expect(body.details["cutShort"]).toEqual({
+      code: "search",
+      text: "The search for paths took 11.5 s, in which not every router answered often enough.",
+    });
+    expect(body.details["verdict"]).toMatchObject({ text: expect.stringMatching(/not be all\.$/) });
   });
 
   test("says at which hops a router chooses by packet", async () => {
@@ -456,10 +466,10 @@ describe("an answer with several paths", () => {
     });
   });
 
-  test("keeps its connection open for a minute more than a trace", async () => {
+  test("keeps its connection open 11.5 s longer than a trace", async () => {
     const seconds = async (texts: Record<string, string>) =>
       (await askPaths(texts)).allowedSeconds[0] ?? 0;
-    expect((await seconds({ paths: "2" })) - (await seconds({}))).toBeCloseTo(60);
+    expect((await seconds({ paths: "2" })) - (await seconds({}))).toBeCloseTo(11.5);
   });
 });
 

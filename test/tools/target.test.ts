@@ -120,7 +120,13 @@ describe("a zone as a URI has it", () => {
   });
 });
 
-test.each(["https://www.example.com/", "www.example.com:443", "192.0.2.1"])(
+test("a target of IPv4 is told what can be done with it", () => {
+  const message =
+    "192.0.2.1 is an IPv4 address; sixscope probes IPv6 only. Check a name to compare both.";
+  expect(() => parseTarget("192.0.2.1")).toThrow(message);
+});
+
+test.each(["https://www.example.com/", "www.example.com:443", "192.0.2.1."])(
   "a target that is neither a name nor an address says how to write it: %s",
   (text) => {
     expect(() => parseTarget(text)).toThrow(

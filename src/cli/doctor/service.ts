@@ -46,7 +46,7 @@ export function checkStatus({ config, status, service, isCurrent }: Scene): read
 
 /** Shows who may do what, and each setting that is a risk. */
 export function checkExposure({ config, role, setting }: Scene): readonly Finding[] {
-  const { ok, warning } = trying("see who may do what");
+  const { ok, warning } = trying("permissions");
   const { sentence, risks } = exposureOf(config, role === "agent" ? null : undefined);
   const found = risks.map(({ variable, text, advice }) =>
     warning(text, `${advice}: ${setting(variable)}`),

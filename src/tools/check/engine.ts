@@ -84,7 +84,7 @@ type Take = (
   run: () => Promise<Seen | Pick<Step, "status" | "text"> | null>,
 ) => Promise<boolean>;
 
-const OVER = "It had not ended when the check was over.";
+const OVER = "Not finished in time.";
 
 /**
  * Makes all attempts and takes all steps, and returns the ledger, the steps that are no views of it, and what is known of

@@ -6,7 +6,7 @@ import { type Prefix, parsePrefix, prefixContains } from "../../addr/prefix.ts";
 import { ApiError } from "../../api/errors.ts";
 import { once } from "../../api/schemas.ts";
 import { isDecisive } from "../../dns/outcome.ts";
-import { listText, plural } from "../../util/text.ts";
+import { listText } from "../../util/text.ts";
 import { isZoneAtFault } from "../dns/dnssec.ts";
 import type { DnsResult } from "../dns/result.ts";
 import type { HereResult } from "../here/result.ts";
@@ -31,7 +31,9 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
   const dnssec = (detailsOf(validated) as Partial<DnsResult["details"]>).dnssec;
   if (dnssec && isZoneAtFault(dnssec)) return { finding: "dnssec-bogus", text: dnssec.text };
   const has = (ips: readonly string[], version: number) =>
-    ips.length > 0 ? `${plural(ips.length, `IPv${version} address`)} (${listText(ips)})` : "";
+    ips.length > 0
+      ? `${ips.length === 1 ? `an IPv${version} address` : `${ips.length} IPv${version} addresses`} (${listText(ips)})`
+      : "";
   const ipv4 = four instanceof ApiError ? [] : addressesIn(four, "A");
   const whose = has(ipv4, 4);
   if (six instanceof ApiError) {
@@ -51,7 +53,14 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
   if (ipv6.length === 0) {
     const unknown = whose ? "ipv6-unknown" : "names-unknown";
     const finding = incomplete ? unknown : "no-ipv6";
-    return { finding, text: all ? `It has only ${all}. ${verdict.text}` : verdict.text };
+    return {
+      finding,
+      text: !whose
+        ? verdict.text
+        : incomplete
+          ? `It has ${whose}. ${verdict.text}`
+          : `It has ${whose} and no IPv6 address.`,
+    };
   }
   const isKnown = dnssec && dnssec.verdict !== "indeterminate";
   const summary = `It has ${all}${isKnown ? `; DNSSEC: ${dnssec?.verdict}` : ""}.`;
@@ -134,7 +143,7 @@ export function judgePolicy(
   }
   const special = address && !isIn(targets.allow) && specialOf(address);
   if (!special) {
-    if (!isOwn || isIn(targets.allow)) return { text: "It may be connected to." };
+    if (!isOwn || isIn(targets.allow)) return { text: "This server is allowed to probe it." };
     const text = `${ip} is an address of this machine, whose own services are not for callers. SIXSCOPE_TARGETS_ALLOW can allow it.`;
     return { finding: "own-machine", text };
   }

@@ -3,7 +3,7 @@ import { tryParseIp } from "../../addr/ip.ts";
 import { lookupAddresses } from "../../dns/client.ts";
 import { parseHostname } from "../../dns/hostname.ts";
 import { isOwnAddress } from "../../gate/connection.ts";
-import { printable, quote } from "../../util/text.ts";
+import { inWords, printable, quote } from "../../util/text.ts";
 import type { Services } from "../services.ts";
 import type { Finding } from "./findings.ts";
 import { judgePolicy } from "./judge.ts";
@@ -76,7 +76,7 @@ export async function followRedirect(
     }
     if (failure)
       return broken(
-        `and there: ${failure.text ?? `no connection comes about (${failure.reason}).`}`.replace(
+        `and there: ${failure.text ?? `no connection comes about (${inWords(`${failure.reason}`)}).`}`.replace(
           /\.$/,
           "",
         ),

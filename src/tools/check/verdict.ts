@@ -1,3 +1,4 @@
+import { capitalized, quote } from "../../util/text.ts";
 import { CODE_TABLE } from "../here/codes.ts";
 import type { HereResult } from "../here/result.ts";
 import { CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
@@ -250,8 +251,7 @@ function verdictOnName(
 ): Parts {
   const steps = [...documents, ...viewsOf(rows)];
   const ipv4 = steps.filter(isOfIpv4);
-  // A machine without IPv4 says nothing of the name.
-  const broken = ipv4.find((step) => isFailed(step) && step.finding !== "not-sent");
+  const broken = ipv4.find(isFailed);
   const overIpv4 = over(isOfIpv4, port, steps)
     ? "; over IPv4 it works"
     : broken
@@ -260,8 +260,9 @@ function verdictOnName(
   const beside = broken ? `${overIpv4} either` : overIpv4;
   const speed = speedOf(rows);
   const compared = broken ? overIpv4 : speed ? `; ${speed.text}` : "";
-  const withPort = (text: string) => text.replace("{port}", String(port));
-  const says = (finding: Finding) => withPort(FINDINGS[finding].words);
+  const filled = (text: string, ip = "its address") =>
+    text.replaceAll("{port}", String(port)).replaceAll("{ip}", ip);
+  const says = (finding: Finding) => filled(FINDINGS[finding].words);
   /** The router that refuses, for those to whom the first sentence is passed on. */
   const byWhom = ({ finding, at }: Step) =>
     at && finding && FINDINGS[finding].fault === "path" ? ` (${at})` : "";
@@ -278,7 +279,7 @@ function verdictOnName(
       code,
       answer: row?.answer ?? (row?.status === "fail" ? "no" : "yes"),
       ...{ headline: `${first}.`, evidence: shown?.text ?? null },
-      advice: about?.advice ? withPort(about.advice) : null,
+      advice: about?.advice ? filled(about.advice, shown?.ip) : null,
       fault: about ? (isHeard ? "site" : (about.fault ?? "site")) : null,
       ...(shown?.at && { at: shown.at }),
       ...more,
@@ -286,6 +287,11 @@ function verdictOnName(
   };
   const names = steps.find(({ name }) => name === "names");
   if (names?.finding && isFailed(names)) {
+    if (names.finding === "no-such-name") {
+      const [fact, advice] = names.text.replace(quote(subject), subject).slice(0, -1).split("; ");
+      const more = advice && { advice: `${capitalized(advice)}.` };
+      return conclude("no-such-name", `${fact}`, names, { evidence: null, ...more });
+    }
     const others = names.finding === "dnssec-bogus" ? "" : beside;
     return conclude(names.finding, `${subject} ${says(names.finding)}${others}`, names);
   }
@@ -326,9 +332,10 @@ function verdictOnName(
   const counted = failedText(rows, ips);
   if (worst?.finding) {
     const silent = faults.filter(isSilent).length;
-    const [waits, fails] = faults.length === 1 ? ["waits", "fails"] : ["wait", "fail"];
-    const meets = silent === 0 ? fails : silent === faults.length ? waits : "wait or fail";
-    const consequence = `, so ${some} in ${all} first connections ${meets}`;
+    const delayed = silent === faults.length ? "are delayed" : "are delayed or fail";
+    const meets = silent === 0 ? "fail" : delayed;
+    const share = 2 * faults.length === ips.length ? "half of" : `${some} in ${all}`;
+    const consequence = `, so about ${share} new connections ${meets}`;
     // Clients elsewhere may have a way where this machine has none, or none where it has.
     const isForAll =
       !isMost && faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");

@@ -1,6 +1,6 @@
 /** The steps of each address: views of the ledger. */
 import { round } from "../../util/numbers.ts";
-import { firstTrue, listText } from "../../util/text.ts";
+import { firstTrue, inWords, listText } from "../../util/text.ts";
 import { FINDINGS, type Kind } from "./findings.ts";
 import {
   type Attempt,
@@ -8,6 +8,7 @@ import {
   byText,
   byTime,
   hasStopped,
+  isIpv6,
   LOST,
   lossOf,
   shareText,
@@ -90,8 +91,9 @@ export function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Att
     reason === "refused" && kind === "connect" && syns.every((row) => row.at) ? syns[0] : undefined;
   if (error) return reasonText(error, rows);
   if (reason === "refused") return of(rows, "syn").length > 0 ? "RST" : "a refusal";
-  if (reason === "timeout") return "silence";
-  return at === undefined ? `${reason}` : `${reason} from ${at}`;
+  if (reason === "timeout" || reason?.endsWith("-silent")) return "silence";
+  const words = inWords(`${reason}`);
+  return at === undefined ? words : `${words} from ${at}`;
 }
 
 /** What is said of attempts of which some have worked; null if none has failed. */
@@ -139,6 +141,9 @@ function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen 
 /** Names of ICMPv6 errors by which a router loses a packet in a circle, or does not want it. */
 const [LOOP, REFUSALS] = ["hop-limit-exceeded", ["prohibited", "source-policy", "reject-route"]];
 
+/** Of a machine without a way over IPv4, which says nothing of the name. */
+const NO_IPV4 = { status: "skipped", text: "Not tested: this server has no IPv4." } as const;
+
 /** Judges why no connection came about. */
 function judgeClosed(
   connects: readonly Attempt[],
@@ -146,11 +151,12 @@ function judgeClosed(
   echoes: readonly Attempt[],
 ): Seen {
   const has = (reason: string) => [...connects, ...syns].some((row) => row.reason === reason);
+  if (has("not-sent") && connects.every((row) => !isIpv6(row.ip))) return NO_IPV4;
   const isReset = syns.some(({ reason }) => reason === "refused");
   const error = isReset ? undefined : typical(syns.filter(({ at }) => at !== undefined));
   const { reason = isReset ? "refused" : null, at, ip } = error ?? {};
   const answered = syns.filter((row) => row.reason === reason && row.at === at).length;
-  const whose = isReset ? " by RST" : error ? ` by ${at} with ${reason}` : "";
+  const whose = isReset ? " by RST" : error ? ` by ${at} with ${inWords(`${reason}`)}` : "";
   const counts = [
     `${countText(connects, "connect")} opened`,
     syns.length > 0 && `${shareText(answered, syns.length, "SYN")} were answered${whose}`,

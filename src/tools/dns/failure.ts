@@ -2,7 +2,7 @@ import { tryParseIp } from "../../addr/ip.ts";
 import { ApiError, type ErrorDetails } from "../../api/errors.ts";
 import { blockReason, bogusReason, certificateFault, errorText } from "../../dns/message/codes.ts";
 import { withoutFinalDot } from "../../dns/message/name.ts";
-import { quote } from "../../util/text.ts";
+import { inWords, quote } from "../../util/text.ts";
 import { detailsOf } from "./reply.ts";
 import type { DnsReply } from "./result.ts";
 
@@ -52,7 +52,7 @@ const MAX_ATTEMPTS = 3;
 /** The outcome of each attempt at a server. */
 function attemptsText(attempts: Query["attempts"]): string {
   const texts = attempts.map(
-    ({ server, outcome }) => `${server}: ${certificateFault(outcome)?.fault ?? outcome}`,
+    ({ server, outcome }) => `${server}: ${certificateFault(outcome)?.fault ?? inWords(outcome)}`,
   );
   const shown = [...new Set(texts)].slice(0, MAX_ATTEMPTS).join(", ");
   return shown || "no server was asked, because too many other questions wait";
@@ -73,13 +73,13 @@ function nameNotFoundText(details: Query, aliasOf?: string): string {
   const { hostname, resolver, dnssec } = details;
   const isAddress = tryParseIp(hostname) !== null;
   const name = `${isAddress ? "The reverse name of " : ""}${quote(hostname)}`;
-  const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check its spelling";
+  const isMisspelt = !isAddress && dnssec?.verdict !== "secure" && "check the spelling";
   const [problem, advice] =
     aliasOf === undefined
       ? ["", isAddress ? "its owner can add a PTR record" : isMisspelt]
       : [`is an alias of ${quote(aliasOf)}, which `, "its owner must correct the CNAME record"];
   const more = advice && dnssec?.verdict !== "bogus" ? `; ${advice}.` : ".";
-  return `${name} ${problem}does not exist according to ${resolver} (NXDOMAIN)${more}${proofText(details)}`;
+  return `${name} ${problem}does not exist (NXDOMAIN from ${resolver})${more}${proofText(details)}`;
 }
 
 /** A name without an AAAA record. */
@@ -100,7 +100,7 @@ function failureText(details: Query & { rcode: string }, unreachable?: string): 
     return `This service had no socket left (${unreachable}) to ask ${resolver} for ${name}; try again later, or tell its operator.`;
   }
   if (rcode === "UNREACHABLE" && attempts.length === 0) {
-    return `/etc/resolv.conf of this machine names no resolver (resolvers-none), so ${name} cannot be looked up; name one there, set SIXSCOPE_RESOLVER_A, or ask one with sixscope dns NAME @SERVER.`;
+    return `/etc/resolv.conf of this machine names no resolver, so ${name} cannot be looked up; name one there, set SIXSCOPE_RESOLVER_A, or ask one with sixscope dns NAME @SERVER.`;
   }
   const reason = bogusReason(extendedErrors);
   const proof = proofText(details);

@@ -1,4 +1,4 @@
-import { listText } from "../../util/text.ts";
+import { inWords, listText } from "../../util/text.ts";
 import {
   type FactRow,
   factsOf,
@@ -64,7 +64,7 @@ function serversTable(servers: readonly ZoneServer[]): Table {
     ],
     rows: servers.map(({ name, ip, serial, signed, ms, outcome }) => {
       const isFine = outcome === "answer";
-      const notes = [!isFine && outcome, signed && "signed", ms !== null && `${ms} ms`];
+      const notes = [!isFine && inWords(outcome), signed && "signed", ms !== null && `${ms} ms`];
       const cells = [name, ip, serial, notes.filter((note) => typeof note === "string")];
       return { cells, ...(!isFine && { tone: "warn" }) };
     }),

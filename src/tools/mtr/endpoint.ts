@@ -80,7 +80,11 @@ export const mtr = endpoint({
       tell?.(round, hops, mtrVerdict(hops, { reached, toTarget }, report));
     };
     const outcome = await run.outcome(
-      runMtr(run.prober, { ...run.request, ...wish }, { ...run.options, onHop, onRound }),
+      runMtr(
+        run.prober,
+        { ...run.request, ...wish },
+        { ...run.options, onHop, onRound, mayGoOn: call.mayGoOn },
+      ),
     );
     const { reached, error, toTarget, paths, otherRounds, flowLabel } = outcome;
     await names.known();

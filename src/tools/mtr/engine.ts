@@ -25,6 +25,8 @@ export interface MtrOptions extends RunOptions {
   readonly onHop?: TraceOptions["onHop"];
   /** Called after each round, in order, with what the rounds so far say. */
   readonly onRound?: ((round: number, report: MtrReport) => void) | undefined;
+  /** Waits before a round for as long as none may begin. */
+  readonly mayGoOn?: (() => Promise<void> | undefined) | undefined;
 }
 
 /** How it ended. */
@@ -44,7 +46,7 @@ const SILENT_ROUNDS = 10;
 export async function mtr(
   prober: Prober,
   request: MtrRequest,
-  { signal: callersSignal, budget = UNBOUNDED, onHop, onRound }: MtrOptions = {},
+  { signal: callersSignal, budget = UNBOUNDED, onHop, onRound, mayGoOn }: MtrOptions = {},
 ) {
   const { rounds, intervalMs, ...traceRequest } = request;
   const { target, scopeId = 0, maxHops, timeoutMs, probedPort, caller } = request;
@@ -138,6 +140,7 @@ export async function mtr(
     // Rounds do not pile up where a bound for the target delays their probes.
     if (number === rounds) break;
     await pause(prober.clock, intervalMs, signal);
+    await mayGoOn?.();
     const { promise: left, resolve } = Promise.withResolvers<void>();
     wake = resolve;
     if (leaving > 0 && !signal.aborted) await left;

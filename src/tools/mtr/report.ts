@@ -75,11 +75,24 @@ export function outcomesIn(known: MtrRound | undefined, part: MtrRound) {
   });
 }
 
-/** The words of a row about its loss. */
-const CAUSES: Readonly<Partial<Record<NonNullable<MtrHop["cause"]>, string>>> = {
-  replies: "does not answer every probe",
-  unclear: "too few probes to tell why",
+type Cause = NonNullable<MtrHop["cause"]>;
+
+/** The words about the loss of a row: in a column, and in a note where that says more. */
+const CAUSES: Readonly<Record<Cause, readonly [text: string, note?: string]>> = {
+  path: ["path"],
+  replies: ["router busy", "does not answer every probe"],
+  unclear: ["unclear", "too few probes to tell why"],
 };
+
+/** Nothing is said of a hop that has never answered. */
+const wordsOf = ({ ip, received, cause }: MtrHop) =>
+  ip === null || cause === null || (cause === "replies" && received === 0) ? [] : CAUSES[cause];
+
+/** Why a hop loses, in few words; null if there is nothing to say. */
+export const causeText = (hop: MtrHop): string | null => wordsOf(hop)[0] ?? null;
+
+/** The note about it. */
+export const causeNote = (hop: MtrHop): string | undefined => wordsOf(hop)[1];
 
 function rowOf(hop: MtrHop): Row {
   const { ip, hostname, sent, received, loss, cause, last, avg, min, max, stdDev } = hop;
@@ -89,7 +102,7 @@ function rowOf(hop: MtrHop): Row {
     .map((other) => ["also", other.ip, other.hostname, `(${other.received} of ${received})`])
     .map((words) => words.filter(Boolean).join(" "));
   const notes = [
-    ip !== null && cause && CAUSES[cause],
+    causeNote(hop),
     hop.late > 0 && `${hop.late} too late`,
     hop.errors > 0 && plural(hop.errors, "error"),
     hop.unknown > 0 && `${hop.unknown} unknown: the kernel dropped packets`,

@@ -1,7 +1,7 @@
 import { shareInterval } from "../../util/statistics.ts";
-import { firstTrue, formatPercent, plural } from "../../util/text.ts";
+import { firstTrue, formatPercent, inWords, listText, plural } from "../../util/text.ts";
 import { lostOf, percent, retransmittedText } from "../ledger.ts";
-import { hopsText, hopText } from "../report.ts";
+import { hopText } from "../report.ts";
 import { MIN_LOST } from "./loss-cause.ts";
 import type { MtrResult } from "./result.ts";
 import type { MtrReport } from "./rounds.ts";
@@ -11,6 +11,9 @@ type Details = MtrResult["details"];
 /** A percentage with as many digits as an estimate deserves. */
 const about = (percentage: number) =>
   percentage > 0 && percentage < 1 ? percentage.toPrecision(1) : String(Math.round(percentage));
+
+const ignoringText = (hops: readonly number[]) =>
+  hops.length === 1 ? `Hop ${hops[0]} ignores` : `Hops ${listText(hops)} ignore`;
 
 /** The conclusion, from the statistics of the hops, how the path ends, where loss begins, and if it is an outage. */
 export function mtrVerdict(
@@ -47,7 +50,7 @@ export function mtrVerdict(
     code === "loss" &&
       `The target did not reply to ${share} (${formatPercent(toTarget.loss ?? 0)})${inARow > 0 ? `, ${inARow} of them in a row, so the loss changes with time` : `: the loss is ${bounds}`}.`,
     code === "unclear" &&
-      `The target did not reply to ${share}, which can be chance: the loss is ${bounds}; run more rounds to know.`,
+      `The target did not reply to ${share}, which can be chance: the loss is ${bounds}; run more rounds to be sure.`,
     begin &&
       `The loss begins between ${nameOf(begin.from)} and ${nameOf(begin.to)}${isAtTarget ? ", or the target does not answer every probe" : ""}.`,
     code === "not-sent" && "This machine could not send any probe.",
@@ -57,12 +60,12 @@ export function mtrVerdict(
         : "No hop answered, and the target did not reply."),
     error &&
       (errors > 0 && reached
-        ? `Errors answered ${errors} of them; the last was ${error.name} from ${error.from}.`
-        : `${error.from} answered ${error.name}.`),
+        ? `Errors answered ${errors} of them; the last was ${inWords(error.name)} from ${error.from}.`
+        : `${error.from} answered ${inWords(error.name)}.`),
     late > 0 && `${plural(late, "answer")} came after the timeout.`,
     retransmitted > 0 && retransmittedText(retransmitted),
     replying.length > 0 &&
-      `At ${hopsText(replying.map(({ hop }) => hop))}, some probes got no answer, though the path behind loses less.`,
+      `${ignoringText(replying.map(({ hop }) => hop))} some probes; that is not loss, as later hops lose less.`,
   ];
   const text = sentences.filter(Boolean).join(" ");
   return { code, text, lossAtLeast, lossAtMost, ...begin } as const;

@@ -1,4 +1,5 @@
 import { LEAST_MTU } from "../../icmp/wire/packet.ts";
+import { inWords } from "../../util/text.ts";
 import { hopText } from "../report.ts";
 import type { MtuCause, MtuHop, MtuResult, MtuVerdict, TooBig } from "./result.ts";
 import type { Bounds } from "./size-search.ts";
@@ -71,13 +72,14 @@ export function mtuText(
     near && far ? `between ${near} and ${far}` : near ? `behind ${near}` : far && `before ${far}`;
   const where = place ? ` The narrow link is ${place}.` : "";
   const size = mtu ?? atMost;
+  const teller = told && (told.hop === null ? told.from : `hop ${told.hop} (${told.from})`);
   const silent = mtu === null ? "The target answers neither echo requests nor UDP packets. " : "";
   const vanish = error ? "do not get through" : "vanish";
   const echo =
     cause === "echo" ? " The target answered UDP packets of that size, but no echo requests." : "";
   const who = error?.fromTarget ? "The target" : error?.from;
   const meaning = meaningOf();
-  return error ? `${meaning} ${who} answered ${error.name}.` : meaning;
+  return error ? `${meaning} ${who} answered ${inWords(error.name)}.` : meaning;
 
   function meaningOf(): string {
     switch (code) {
@@ -86,7 +88,7 @@ export function mtuText(
       case "narrowed":
         return told === null
           ? `${silent}Routers answer packets of more than ${size} bytes with Packet Too Big.${where}${echo}`
-          : `${silent}${told.hop === null ? told.from : `${told.from} at hop ${told.hop}`} says Packet Too Big: its next link carries ${told.mtu} bytes.${told.hop !== null && told.hop === lastLarge ? "" : where}${echo}`;
+          : `${silent}The path MTU is ${told.mtu} bytes${told.hop !== null && told.hop === lastLarge ? `: the link behind ${teller} is the narrowest.` : `, as ${teller} says.${where}`}${echo}`;
       case "black-hole": {
         if (cause === "back") {
           return `Echo requests of more than ${mtu} bytes are not answered, but UDP packets of that size get to the target: the return path carries no more, or the target answers no larger ones.`;

@@ -1,5 +1,5 @@
 import { round } from "../../util/numbers.ts";
-import { firstTrue, formatPercent, plural } from "../../util/text.ts";
+import { firstTrue, formatPercent, inWords, plural } from "../../util/text.ts";
 import { type Fate, ledgerOf, lostOf, retransmittedText, totalsOf } from "../ledger.ts";
 import type { LostSample, PingSample, Sample } from "./result.ts";
 
@@ -62,7 +62,7 @@ export function pingVerdict(received: number, lost: readonly LostSample[]) {
       (sent === 1
         ? "The target did not reply to the request."
         : `The target replied to none of ${sent} requests.`),
-    error && `${error.from} answered ${share(same.length)} with ${error.reason}.`,
+    error && `${error.from} answered ${share(same.length)} with ${inWords(error.reason)}.`,
     same.length < errors.length &&
       `Other ICMPv6 errors answered ${share(errors.length - same.length)}.`,
     late > 0 && `${plural(late, "answer")} came after the timeout.`,

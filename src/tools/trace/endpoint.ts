@@ -1,5 +1,6 @@
 import { formatIpv6 } from "../../addr/format.ts";
 import { integerParameter } from "../../api/parameters.ts";
+import { MAX_SEARCH_MS } from "../budget.ts";
 import type { Names } from "../hop-names.ts";
 import { hopEvents, openPathRun, pathParameters } from "../hops.ts";
 import { PROBING, protocolParameters, targetParameter } from "../run.ts";
@@ -8,7 +9,7 @@ import { waitingEvent } from "../turn.ts";
 import { type Traced, traceroute as trace } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { showHop } from "./hop.ts";
-import { MAX_SEARCH_MS, type TracedPaths, tracePaths } from "./path-search.ts";
+import { type TracedPaths, tracePaths } from "./path-search.ts";
 import { certainHops, type TraceHop } from "./responses.ts";
 import { hopSchema, type TracePath, tracePath, traceResult } from "./result.ts";
 import { traceVerdict } from "./verdict.ts";
@@ -77,6 +78,7 @@ export const traceroute = endpoint({
         ? tracePaths(run.prober, { ...request, paths }, { ...run.options, onHop, onPath })
         : trace(run.prober, request, { ...run.options, onHop }),
     );
+    if ("isLate" in outcome && outcome.isLate) run.budget.end("search");
     for (const { others } of outcome.hops) if (others) names.ask(formatIpv6(others.from));
     // A name that comes now belongs to these.
     rows.splice(0, rows.length, ...outcome.hops);
@@ -96,7 +98,8 @@ export const traceroute = endpoint({
     const verdict = traceVerdict(hops, end, found);
     const last = outcome.hops.findLast(({ ip }) => ip);
     const answers = last?.state ? [last.state] : [];
-    const port = { answers, hop: last?.hop, error: end.error };
+    const isSilent = last !== undefined && ["gap-limit", "max-hops"].includes(reason);
+    const port = { answers, hop: last?.hop, isSilent, error: end.error };
     const known = await run.details(outcome, verdict, port);
     return { target, ip: run.ip, hops, details: { ...end, ...known, flowLabel, ...found } };
   },

@@ -13,11 +13,11 @@ import {
   type TraceHop,
   type TraceReport,
 } from "./responses.ts";
-import { createSchedule, type Hop } from "./schedule.ts";
+import { type Bounds, createSchedule, type Hop } from "./schedule.ts";
 import { createSightings } from "./sightings.ts";
 
 /** A trace to one target. */
-export interface TraceRequest extends RunRequest {
+export interface TraceRequest extends RunRequest, Bounds {
   /** The last hop that is asked, from 1 to 255. */
   readonly maxHops: number;
   /** The flow label of the probes, 20 bits; by default a random one. */
@@ -27,8 +27,6 @@ export interface TraceRequest extends RunRequest {
    * three seconds with Linux (RFC 4861 section 10).
    */
   readonly awaitsRouters?: boolean | undefined;
-  /** The only hops that are asked, up to `maxHops`; by default all. */
-  readonly hops?: readonly number[] | undefined;
 }
 
 /** How the caller takes part in a trace. */
@@ -92,13 +90,14 @@ async function trace(
 ): Promise<TraceOutcome> {
   const { clock } = prober;
   const { target, scopeId = 0, maxHops, timeoutMs, flowLabel, probedPort, caller } = request;
-  const { awaitsRouters, hops } = request;
+  const { awaitsRouters, hops, longestMs = Infinity } = request;
   const route = prober.route(target, scopeId, flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route };
   const end = new AbortController();
   const signal = prober.signalFor(callersSignal, end.signal);
   const seen = sightings(route, target, clock);
-  const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, clock.nowMs(), hops);
+  const startMs = clock.nowMs();
+  const schedule = createSchedule(maxHops, timeoutMs, repeatAnsweredMs, startMs, request);
   const { responses } = schedule;
   const refused: { hop: number; errno: string }[] = [];
   let sent = 0;
@@ -124,8 +123,10 @@ async function trace(
     const onResponse = (response: Response, isAnswer: boolean) => {
       if (!isAnswer || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
       hop.responses.push(response);
-      if (endOf(response) === null) {
-        if (tries > 1) repeatAnsweredMs[hop.hop] = clock.nowMs();
+      const isEnd = endOf(response) !== null;
+      // The target too may limit its replies, to a search for paths.
+      if (tries > 1 && !(isEnd && hops === undefined)) repeatAnsweredMs[hop.hop] = clock.nowMs();
+      if (!isEnd) {
         seen.note(hop.hop, response, tries > 1);
       } else ending.push(answering);
       onHop(describeHop(hop.hop, hop.responses, route.source, target));
@@ -158,7 +159,7 @@ async function trace(
     cancel();
   }
   const asked = hops?.length ?? maxHops;
-  const listenMs = () => {
+  const silenceMs = () => {
     const last = lastResponding(responses);
     if (last === 0) return asked === 1 ? -Infinity : sentMs + SILENCE_MS;
     const isCertain = !awaitsRouters || asked < maxHops || finalHop(responses) !== null;
@@ -166,6 +167,7 @@ async function trace(
     const rttMs = Math.max(...(responses[last - 1] ?? []).map((response) => response.rttMs));
     return (firstSentMs[last + 1] ?? -Infinity) + rttMs + SILENCE_MS;
   };
+  const listenMs = () => Math.min(startMs + longestMs, silenceMs());
   while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal, listenMs());
   await Promise.all(ending);
   if (signal.aborted) return { kind: "aborted" };

@@ -48,8 +48,14 @@ export class PathFindings {
   paths: Path[] = [];
   /** The nodes of each hop by name, and the labels that show them; hop 0 is the source. */
   levels: Map<string, Set<Label>>[] = [];
+  /** Hops that are silent on all paths. */
+  silent = new Set<number>();
+  /** Hops that were silent to a label and answered it later, so that silence there says nothing. */
+  readonly limited = new Set<number>();
   /** Hops at which different addresses answered one label. */
   readonly changing = new Set<number>();
+  /** The longest round-trip time in milliseconds; null without any. */
+  longestRttMs: number | null = null;
 
   /**
    * Adds what a trace found at the hops that it asked.
@@ -74,11 +80,13 @@ export class PathFindings {
       label.asked[hop] = (label.asked[hop] ?? 0) + 1;
       if (isEnded && hop > found.hops.length) continue;
       const row = found.hops[hop - 1] ?? describeHop(hop, [], found.source, found.source);
+      if (row.rtt !== null) this.longestRttMs = Math.max(this.longestRttMs ?? 0, row.rtt);
       const before = rows[hop];
       const addresses = [...new Set([...addressesOf(before), ...addressesOf(row)])];
       const answered = before?.ip ? before : row;
       const details = { ...answered.details, ...(addresses.length > 1 && { addresses }) };
       rows[hop] = answered.ip ? { ...answered, details } : answered;
+      if (before?.ip === null && row.ip !== null) this.limited.add(hop);
       if (addresses.length > 1) this.changing.add(hop);
       else if (before && !before.ip === !row.ip) again.add(hop);
     }
@@ -97,8 +105,11 @@ export class PathFindings {
     this.paths = [];
     this.levels = [];
     const pathOf = new Map([...this.#whole].map((label) => [label, this.#assign(label)]));
+    const isSilent = (at: number) => this.paths.every(({ nodes }) => nodes[at] === null);
+    const first = this.paths[0]?.nodes ?? [];
+    this.silent = new Set(first.flatMap((_, at) => (isSilent(at) ? at + 1 : [])));
     for (const label of this.labels.values()) {
-      label.shown = shownBy(label, pathOf.get(label));
+      label.shown = this.#shownBy(label, pathOf.get(label));
       for (const [hop, name] of label.shown.entries()) {
         this.levels[hop] ??= new Map();
         if (name) this.levels[hop].getOrInsertComputed(name, () => new Set()).add(label);
@@ -124,6 +135,32 @@ export class PathFindings {
     path.labels.push(label);
     for (const [at, node] of nodes.entries()) path.nodes[at] ??= node;
     return path;
+  }
+
+  /** True if a label must be traced from end to end: it met silence, or the end may be nearer. */
+  isUnclear({ rows, end, isWhole }: Label): boolean {
+    const last = rows.findLastIndex((row) => row?.ip);
+    const says = (hop: number) => hop > last || !(this.silent.has(hop) || this.limited.has(hop));
+    const isSilent = (row: TraceHop | undefined) => row?.ip === null && says(row.hop);
+    const mayEndNearer = end !== null && end > 1 && !rows[end - 1] && says(end - 1);
+    return !isWhole && (rows.some(isSilent) || mayEndNearer);
+  }
+
+  /** The nodes that a label shows. Its silence shows a silent node only if no label of its path knows more. */
+  #shownBy(label: Label, path: Path | undefined): readonly (string | null)[] {
+    const nodes = nodesOf(label).map(
+      (node, at) => node ?? (this.silent.has(at + 1) ? SILENT : null),
+    );
+    if (this.isUnclear(label))
+      return [SOURCE, ...nodes.slice(0, label.end === null ? undefined : -1)];
+    const isSilent = (at: number) => path?.nodes[at] === null && !this.limited.has(at + 1);
+    const all = path?.nodes.map((_, at) => nodes[at] ?? (isSilent(at) ? SILENT : null));
+    return [SOURCE, ...(all ?? nodes), ...(all || label.end !== null ? [END] : [])];
+  }
+
+  /** The next hop that is not silent on all paths. */
+  after(hop: number): number {
+    return this.silent.has(hop + 1) ? this.after(hop + 1) : hop + 1;
   }
 
   /** The only node that labels pass at a hop, by name; null if there are several, or some have ended before. */
@@ -160,10 +197,10 @@ export class PathFindings {
     return Math.max(0, ...missing);
   }
 
-  /** True if a link exists: a label showed it twice, or several did where there is no other. */
+  /** True if a link exists: a label showed it twice, or several did where all pass one of its nodes. */
   isSure(hop: number, name: string, to: string, labels: readonly Label[]): boolean {
     if (labels.some(({ confirmed }) => confirmed.has(hop))) return true;
-    return labels.length > 1 && this.onlyAt(hop) === name && this.onlyAt(hop + 1) === to;
+    return labels.length > 1 && (this.onlyAt(hop) === name || this.onlyAt(hop + 1) === to);
   }
 
   /** All nodes, and the links that are sure, but for those from hops at which one label met several nodes. */
@@ -204,20 +241,6 @@ function nodeOf(row: TraceHop | undefined): string | null {
 function nodesOf({ rows, end }: Label): readonly (string | null)[] {
   const last = end ?? rows.findLastIndex((row) => row?.ip != null);
   return Array.from({ length: Math.max(0, last) }, (_, at) => nodeOf(rows[at + 1]));
-}
-
-/** True if a label must be traced from end to end: it met silence, or the end may be nearer. */
-export function isUnclear({ rows, end, isWhole }: Label): boolean {
-  const isSilent = (row: TraceHop | undefined) => row?.ip === null;
-  return !isWhole && (rows.some(isSilent) || (end !== null && end > 1 && !rows[end - 1]));
-}
-
-/** The nodes that a label shows. Its silence shows a silent node only if no label of its path knows more. */
-function shownBy(label: Label, path: Path | undefined): readonly (string | null)[] {
-  const nodes = nodesOf(label);
-  if (isUnclear(label)) return [SOURCE, ...nodes.slice(0, label.end === null ? undefined : -1)];
-  const all = path?.nodes.map((node, at) => nodes[at] ?? (node === null ? SILENT : null));
-  return [SOURCE, ...(all ?? nodes), ...(all || label.end !== null ? [END] : [])];
 }
 
 /** More next hops than this need more labels than a search has. */

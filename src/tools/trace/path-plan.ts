@@ -1,4 +1,4 @@
-import { END, isUnclear, type Label, labelsToRuleOut, type PathFindings } from "./path-graph.ts";
+import { END, type Label, labelsToRuleOut, type Path, type PathFindings } from "./path-graph.ts";
 
 /** How often a label may be asked for one hop: to confirm a link, and because answers may be lost. */
 const MAX_ASKED = 4;
@@ -12,6 +12,32 @@ export interface Step {
   readonly isWhole: boolean;
 }
 
+/** The hops to the target on each path that reaches it. */
+const lengthsOf = ({ paths }: PathFindings) =>
+  paths.flatMap(({ end, nodes }) => (end === "reached" ? nodes.length : []));
+
+/** The hop of a path at which the target may be. */
+const openHop = ({ end, nodes }: Path) => nodes.length + (end === null ? 1 : -1);
+
+/**
+ * The paths that did not reach the target, or only behind silent hops, though others reached it: the target may answer
+ * too seldom for all these traces, or the path is longer. Then its first label is traced again, alone.
+ *
+ * @param isOver true if no more traces will tell
+ */
+export function doubtfulPaths(found: PathFindings, maxHops: number, isOver = false) {
+  const shortest = Math.min(...lengthsOf(found));
+  return found.paths.filter((path) => {
+    const { end, nodes, labels } = path;
+    const { asked } = labels[0];
+    const seemsFar = nodes.length > shortest && nodes.at(-2) === null;
+    const open = openHop(path);
+    const isAsked = (asked[open] ?? 0) > 1 && asked[maxHops] !== undefined;
+    const isKnown = open > maxHops || (isAsked && !(isOver && found.limited.has(open)));
+    return shortest < Infinity && (end === null || seemsFar) && !isKnown;
+  });
+}
+
 /**
  * The traces of a search that can run at once now: a few labels on the whole path, then only the hops at which some
  * node has not been seen with enough labels (the multipath detection algorithm with node control, hop by hop as
@@ -22,19 +48,14 @@ export interface Step {
  * @param left how many may be of labels that are new
  */
 export function planSteps(found: PathFindings, maxHops: number, most: number, left: number) {
-  const lengths = found.paths.flatMap(({ end, nodes }) => (end === "reached" ? nodes.length : []));
-  const shortest = Math.min(...lengths);
-  /**
-   * A path that did not reach the target, or only behind silent hops, though others reached it: the target may
-   * answer too seldom for all these traces, or the path is longer. Then its first label is traced again, alone.
-   */
-  const doubtful = found.paths.find(({ end, nodes, labels: [{ asked }] }) => {
-    const seemsFar = nodes.length > shortest && nodes.at(-2) === null;
-    const open = end === null ? nodes.length + 1 : nodes.length - 1;
-    const isAsked = open > maxHops || ((asked[open] ?? 0) > 1 && asked[maxHops] !== undefined);
-    return shortest < Infinity && (end === null || seemsFar) && !isAsked;
-  });
-  if (doubtful) return [{ label: doubtful.labels[0], hops: hopsTo(maxHops), isWhole: true }];
+  const lengths = lengthsOf(found);
+  const [doubtful] = doubtfulPaths(found, maxHops);
+  if (doubtful) {
+    const [label] = doubtful.labels;
+    const at = openHop(doubtful);
+    const hops = doubtful.end === null && (label.asked[at] ?? 0) < 3 ? [at] : hopsTo(maxHops);
+    return [{ label, hops, isWhole: true }];
+  }
   const steps: Step[] = [];
   const idle = new Set(found.labels.values());
   let news = Math.min(left, most);
@@ -51,18 +72,18 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
   const parts = () => [...idle].filter(({ isWhole, end }) => !isWhole && end === null);
 
   // Silence, or an end, means something only if the whole path shows it.
-  for (const label of [...idle].filter(isUnclear)) finish(label);
+  for (const label of [...idle].filter((each) => found.isUnclear(each))) finish(label);
   const missing = labelsToRuleOut(2) - found.labels.size;
   // Only silence can be behind the last hop of a path.
   const hops = hopsTo(lengths.length > 0 ? Math.max(1, Math.max(...lengths) - 1) : maxHops);
   for (let nth = 0; nth < missing; nth++) begin(undefined, hops, lengths.length === 0);
   if (missing > 0) return steps;
   confirm(true);
-  found.levels.forEach(explore);
   for (const [name, labels] of found.levels.flatMap((level) => [...level])) {
     const label = [...labels].find((each) => idle.has(each));
     if (name !== END && label && ![...labels].some(({ isWhole }) => isWhole)) finish(label);
   }
+  found.levels.forEach(explore);
   confirm(false);
   found.levels.forEach(choose);
   return steps.slice(0, most);
@@ -70,17 +91,18 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
   /** Asks for what may follow the nodes of a hop. */
   function explore(level: ReadonlyMap<string, unknown>, hop: number) {
     const only = found.onlyAt(hop);
+    const after = found.after(hop);
     const needed = new Map([...level.keys()].map((name) => [name, found.missingAt(hop, name)]));
     for (const label of parts()) {
       const name = label.shown[hop] ?? only ?? "";
       const count = needed.get(name) ?? 0;
-      if (count === 0 || label.rows[hop + 1]) continue;
+      if (count === 0 || label.rows[after]) continue;
       needed.set(name, count - 1);
-      begin(label, [hop + 1]);
+      begin(label, [after]);
     }
     const missing = needed.values().reduce((sum, count) => sum + count, 0);
     // Any label may lead to the nodes that need more: the more there are, the better is the chance.
-    const at = only ? hop + 1 : hop;
+    const at = only ? after : hop;
     const others = parts().filter(({ rows }) => !rows[at]);
     const count = missing === 0 || only ? missing : Math.max(missing, level.size / 4);
     for (let nth = 0; nth < Math.min(count, most); nth++) begin(others[nth], [at]);

@@ -1,14 +1,13 @@
 import type { Prober } from "../../icmp/prober/prober.ts";
-import { ENOUGH, UNBOUNDED } from "../budget.ts";
+import { ENOUGH, MAX_SEARCH_MS, UNBOUNDED } from "../budget.ts";
 import { type Traced, type TraceOptions, type TraceRequest, traceroute } from "./engine.ts";
 import { addressesOf, labelsToRuleOut, type Path, PathFindings } from "./path-graph.ts";
-import { hopsTo, planSteps, type Step } from "./path-plan.ts";
+import { doubtfulPaths, hopsTo, planSteps, type Step } from "./path-plan.ts";
 import type { TracePath } from "./result.ts";
 
-/** The bounds of a search for paths: flow labels for each path that is wanted, probes, and milliseconds in which traces begin. */
+/** The bounds of a search for paths beside its time: flow labels for each path that is wanted, and probes. */
 const LABELS_PER_PATH = 16;
 const MAX_SENT = 10_000;
-export const MAX_SEARCH_MS = 60_000;
 /** Traces at once: routers rate-limit their errors, Linux to a burst of six and then ten a second. */
 const TRACES_AT_ONCE = 16;
 
@@ -38,7 +37,8 @@ export async function tracePaths(
 ) {
   const { clock } = prober;
   const endMs = clock.nowMs() + MAX_SEARCH_MS;
-  const first = await traceroute(prober, request, { signal, onHop });
+  const longest = { longestMs: MAX_SEARCH_MS };
+  const first = await traceroute(prober, { ...request, ...longest }, { signal, onHop });
   if (first.kind !== "done") return first;
   const stop = prober.signalFor(signal, budget.enough);
   const found = new PathFindings();
@@ -63,19 +63,25 @@ export async function tracePaths(
     const { label, hops, isWhole } = step;
     if (label === undefined) labelsLeft--;
     const flowLabel = label?.flowLabel ?? prober.randomLabel();
-    const wanted = { flowLabel, hops, maxHops: Math.max(...hops) };
+    const wanted = {
+      ...{ flowLabel, hops, maxHops: Math.max(...hops), knownRttMs: found.longestRttMs },
+      ...{ longestMs: endMs - clock.nowMs(), awaitsRouters: request.awaitsRouters && isWhole },
+    };
     const outcome = await traceroute(prober, { ...request, ...wanted }, { signal: stop });
     if (outcome.kind !== "done") {
       hasFailed = true;
       return;
     }
     sent += outcome.sent;
+    // What has not answered by then may not be silent.
+    if (isLate()) return;
     // Another program leaves us no label but 0.
     if (outcome.flowLabel !== flowLabel) labelsLeft = 0;
     else if (isAdmitted(outcome)) budget.work(() => found.add(outcome, hops, isWhole));
   };
 
-  const isOver = () => stop.aborted || hasFailed || clock.nowMs() > endMs || sent >= MAX_SENT;
+  const isLate = () => clock.nowMs() >= endMs;
+  const isOver = () => stop.aborted || hasFailed || isLate() || sent >= MAX_SENT;
 
   // Counted, and kept in any case: there is nothing else to show.
   isAdmitted(first);
@@ -93,11 +99,15 @@ export async function tracePaths(
     steps = plan();
   }
   if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" as const };
-  const { paths } = found;
+  // Of paths that wait for another trace when the time is over, nothing is known.
+  const open = new Set(steps.length > 0 ? doubtfulPaths(found, request.maxHops, true) : []);
+  const paths = found.paths.filter((path) => !open.has(path));
   const isSearched = steps.length === 0 && found.labels.size >= labelsToRuleOut(2);
   return {
     ...(paths[0]?.labels[0] ?? first),
     sent,
+    /** True if the time was over before the search was. */
+    isLate: steps.length > 0 && isLate(),
     /** True if every next hop of every node was seen with 95 % confidence, and all paths are listed. */
     complete: isSearched && found.missing === 0 && paths.length <= request.paths,
     /** Flow labels that were traced. */

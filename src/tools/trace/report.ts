@@ -1,4 +1,4 @@
-import { plural } from "../../util/text.ts";
+import { inWords, plural } from "../../util/text.ts";
 import { type Draft, hopNotes, latest, type Reporter, type Row, runReport } from "../report.ts";
 import type { Hop, TracePath, TraceResult } from "./result.ts";
 
@@ -35,8 +35,9 @@ export const traceReport: Reporter<TraceDocument, Hop | TracePath> = {
     ];
     const all = { columns: COLUMNS, rows: hops.map(rowOf) };
     const tables = [all, ...(verdict && hasSeveral ? ofPaths : [])];
-    const isReached = reached || paths.some((path) => path.reached);
-    const report = runReport(document, facts, tables, isReached);
+    // A search that is not over has not answered which paths there are.
+    const isAnswered = verdict !== undefined && (reached || paths.some((path) => path.reached));
+    const report = runReport(document, facts, tables, isAnswered);
     const toned = report.verdict;
     return isLossy && toned ? { ...report, verdict: { ...toned, tone: "bad" } } : report;
   },
@@ -91,7 +92,7 @@ function pathTable(
   first: TracePath["addresses"],
   { graph, labels: all }: TraceDocument["details"],
 ) {
-  const end = reached ? plural(addresses.length, "hop") : `not reached: ${reason}`;
+  const end = reached ? plural(addresses.length, "hop") : `not reached: ${inWords(reason)}`;
   const differing = [...addresses.entries()].filter(([at, ip]) => ip !== first[at]);
   return {
     heading: `--flow-label ${flowLabel}, ${labels} of ${plural(all ?? 0, "flow label")}, ${end}`,

@@ -33,19 +33,31 @@ export interface Hop {
   isClosed: boolean;
 }
 
+/** The part of a path that a trace looks at, and how long. */
+export interface Bounds {
+  /** The only hops that are asked, in their order; by default all. */
+  readonly hops?: readonly number[] | undefined;
+  /** The longest round-trip time of other traces to the target in milliseconds, if there is one. */
+  readonly knownRttMs?: number | null;
+  /** Milliseconds after which the trace ends with what it has. */
+  readonly longestMs?: number;
+}
+
 /**
  * Decides which hops of a trace are asked when.
  *
  * @param repeatAnsweredMs when a trace last had a repeated request answered, by hop
- * @param only the only hops that are asked, in their order; by default all
  */
 export function createSchedule(
   maxHops: number,
   timeoutMs: number,
   repeatAnsweredMs: readonly number[],
   startMs: number,
-  only?: readonly number[],
+  { hops: only, knownRttMs = null, longestMs = Infinity }: Bounds = {},
 ) {
+  const endMs = startMs + longestMs;
+  // Others ask for the same hops.
+  const patienceMs = only ? timeoutMs : MAX_PERSISTENCE_MS;
   const hops = Array.from({ length: maxHops }, (_, index): Hop => {
     const hop = index + 1;
     const isClosed = only?.includes(hop) === false;
@@ -60,13 +72,14 @@ export function createSchedule(
     /** The hops to ask now, and when to look again at the latest; null if no hop is open any more. */
     next(nowMs: number) {
       const final = finalHop(responses);
+      if (nowMs >= endMs) return null;
       if (final === null && (findLoop(responses)?.repeats ?? 0) >= CERTAIN_REPEATS) return null;
       const near = Math.max(lastResponding(responses), (only?.[0] ?? 1) - 1) + LOOK_AHEAD;
       const hasTries = ({ hop, tries }: Hop) => tries < (hop > near ? 1 : MAX_TRIES);
       const due: Hop[] = [];
-      let wakeMs = Infinity;
+      let wakeMs = endMs;
       let isOpen = false;
-      let laterRttMs: number | null = null;
+      let laterRttMs = knownRttMs;
       const suspect = nowMs < startMs + MAX_SUSPICION_MS ? nearerEnd(responses) : null;
       for (const hop of hops.slice(0, final ?? undefined).toReversed()) {
         for (const { rttMs } of hop.responses) laterRttMs = Math.max(laterRttMs ?? 0, rttMs);
@@ -76,7 +89,7 @@ export function createSchedule(
           hop.hop === suspect || nowMs < (repeatAnsweredMs[hop.hop] ?? -Infinity) + LIMITED_MS;
         const backOff = isLimited ? Math.min(MAX_BACK_OFF, 2 ** (hop.tries - 1)) : 1;
         const dueMs = hop.askedMs + backOff * waitMs(!hasTries(hop), laterRttMs, timeoutMs);
-        const isPatient = isLimited && nowMs < startMs + MAX_PERSISTENCE_MS;
+        const isPatient = isLimited && nowMs < startMs + patienceMs;
         if (nowMs < dueMs) wakeMs = Math.min(wakeMs, dueMs);
         else if (hasTries(hop) || isPatient) due.push(hop);
         else hop.isClosed = true;

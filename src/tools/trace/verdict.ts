@@ -1,4 +1,4 @@
-import { listText, plural } from "../../util/text.ts";
+import { inWords, listText, plural } from "../../util/text.ts";
 import { hopsText } from "../report.ts";
 import type { TraceDetails, TraceResult } from "./result.ts";
 
@@ -20,7 +20,7 @@ function endOf(
     const who = error.fromTarget ? "The target" : error.from;
     // It may have rate-limited its answers to nearer probes.
     const orNearer = hops.at(-2)?.ip === null ? " or nearer" : "";
-    return `${who} answered ${error.name} at hop ${hops.length}${orNearer}, and the path ends there.`;
+    return `${who} answered ${inWords(error.name)} at hop ${hops.length}${orNearer}, and the path ends there.`;
   }
   const last = hops.findLast(({ ip }) => ip !== null);
   if (loop !== undefined) {
@@ -33,7 +33,7 @@ function endOf(
     case "not-sent":
       return `This machine could not send probes ${last === undefined ? "to any hop" : `beyond hop ${last.hop}`} (${refused?.at(-1)?.errno}).`;
     case "max-hops":
-      return `The target did not reply within ${plural(hops.length, "hop")}, and the trace may not go further.`;
+      return `No reply from the target within ${plural(hops.length, "hop")} (the limit you set).`;
     default:
       return last === undefined
         ? "No hop answered, and the target did not reply."
@@ -42,10 +42,10 @@ function endOf(
 }
 
 function* pathSentences({ paths = [], labels = 0, complete, perPacket }: Partial<TraceDetails>) {
-  const found = `${plural(paths.length, "path")} for ${plural(labels, "flow label")}`;
+  const found = `${plural(paths.length, "path")} with ${plural(labels, "flow label")}`;
   yield complete
-    ? `${found}; with 95 % confidence at each router, there are no others.`
-    : `At least ${found}; there may be more.`;
+    ? `Found ${found}. At each router, a further next hop is unlikely (5 %).`
+    : `Found at least ${found}; there may be more.`;
   const failing = paths.flatMap(({ reached }, index) => (reached ? [] : [index + 1]));
   if (failing.length === paths.length) {
     yield paths.length === 1 ? "It does not reach the target." : "None of them reaches the target.";

@@ -85,11 +85,13 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
       tools.trace(about("tcp", 443)),
       tools.mtr({ ...about("tcp", 443), rounds: "2" }),
     ]);
-    const silent = " Echo requests reach the target; TCP port 443 is silent";
-    expect(ping.details.verdict.text).toEndWith(`${silent}.`);
-    expect(trace.details.verdict.text).toEndWith(`${silent} behind hop ${behind}.`);
+    const silent = "The server answers ping, but nothing on TCP port 443";
+    expect(ping.details.verdict.text).toEndWith(` ${silent}.`);
+    expect(trace.details.verdict.text).toBe(
+      `${silent}; such packets are last seen at hop ${behind}.`,
+    );
     expect(trace.details).toMatchObject({ reached: false, port: { protocol: "tcp", port: 443 } });
-    expect(mtr.details.verdict.text).toEndWith(`${silent}.`);
+    expect(mtr.details.verdict.text).toEndWith(` ${silent}.`);
     for (const { details } of [ping, trace, mtr]) expect(details.port?.state).toBeUndefined();
   });
 
@@ -103,12 +105,12 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
     await rule(FIREWALL, "output", "icmpv6 type time-exceeded drop");
     await rule(FIREWALL + 1, "forward", "tcp dport 443 drop");
     const dropped = await tools.trace(about("tcp", 443));
-    expect(dropped.details.verdict.text).toEndWith(` silent behind hop ${FIREWALL + 1}.`);
+    expect(dropped.details.verdict.text).toEndWith(` last seen at hop ${FIREWALL + 1}.`);
     await rule(FIREWALL + 1, "input", "accept");
     await rule(FIREWALL, "forward", "tcp dport 443 drop");
     const hidden = await tools.trace(about("tcp", 443));
     // The router that drops answered something a moment ago, so its own hop is still the last that is known.
-    expect(hidden.details.verdict.text).toEndWith(` silent behind hop ${FIREWALL}.`);
+    expect(hidden.details.verdict.text).toEndWith(` last seen at hop ${FIREWALL}.`);
   });
 
   test("a router that rejects a port is named with what it says", async () => {
@@ -119,7 +121,7 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
     ];
     const who = `${chain.hops[FIREWALL - 1]} answers TCP port 443 with prohibited.`;
     for (const { details } of [ping, trace])
-      expect(details.verdict.text).toEndWith(` Echo requests reach the target; ${who}`);
+      expect(details.verdict.text).toEndWith(` The server answers ping, but ${who}`);
     expect(trace.details).toMatchObject({ reason: "prohibited", reached: false });
   });
 
@@ -135,8 +137,8 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
   test("a silent UDP port may be open", async () => {
     await rule(TARGET_NODE, "input", "udp dport 53 drop");
     const { details } = await tools.trace(about("udp", 53));
-    expect(details.verdict.text).toEndWith(
-      ` UDP port 53 is silent behind hop ${ROUTERS}, as an open one may be.`,
+    expect(details.verdict.text).toBe(
+      `The server answers ping, but nothing on UDP port 53, as an open one may be silent; such packets are last seen at hop ${ROUTERS}.`,
     );
   });
 
@@ -166,7 +168,7 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
     expect(freed.kind === "done" && new Set(freed.answers)).toEqual(new Set(["open", "closed"]));
     await rule(FIREWALL, "forward", "tcp dport 443 drop");
     const closed = await tools.mtr({ ...asked, rounds: "2" });
-    expect(closed.details.verdict.text).toContain("is silent");
+    expect(closed.details.verdict.text).toContain("nothing on TCP port 443");
     await chain.exec(FIREWALL, ["nft", "flush", "ruleset"]);
     const opened = await tools.mtr({ ...asked, rounds: "2" });
     expect(opened.details.port?.state).toBe("open");

@@ -70,7 +70,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     ipv6: 0,
     code: "no-ipv6",
     says: [/has no IPv6 address/, IPV4_WORKS],
-    evidence: /1 IPv4 address/,
+    evidence: /^ It has an IPv4 address \(192\.0\.2\.\d+\) and no IPv6 address\. Add/,
   },
   ula: { ipv6: ["fd00::80"], code: "not-public", says: [/outside its network/, IPV4_WORKS] },
   "ula-too": {
@@ -95,13 +95,17 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     alive: 1,
     code: "partly",
     steps: { names: /2 IPv6 addresses \(/ },
-    says: [/works over IPv6, but/, /one in two first connections waits/, /does not answer/],
+    says: [
+      /works over IPv6, but/,
+      /so about half of new connections are delayed/,
+      /does not answer/,
+    ],
   },
   "mostly-dead": {
     ipv6: 3,
     alive: 1,
     code: "partly",
-    says: [/two in three first connections wait:/],
+    says: [/so about two in three new connections are delayed:/],
   },
   "all-dead": {
     ipv6: 4,
@@ -138,7 +142,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     rules: (ip) => afterSyns(ip, 6, "reject with icmpv6 type port-unreachable", 22),
     code: "stopped",
     fault: "path",
-    says: [/worked over IPv6, and then stopped: \d of 10 transactions failed, by port-unreachable/],
+    says: [/worked over IPv6, and then stopped: \d of 10 transactions failed, by port unreachable/],
   },
   "few-a-second": {
     ...{ server: "ssh", port: 22 },
@@ -219,7 +223,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     rules: (ip) => ({ 2: [`ip6 daddr ${ip} tcp dport 443 reject with tcp reset`] }),
     code: "port-closed",
     says: [/refuses connections to port 443/, IPV4_WORKS],
-    evidence: /a firewall may have answered in its name.* Let the server listen/,
+    evidence:
+      /a firewall may have answered in its name.* Make the server listen on \S+ port 443, and allow it in the firewalls/,
   },
   expired: {
     certificate: "expired",
@@ -337,7 +342,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     narrow: { at: 2, bytes: 1300 },
     rules: (ip) => ({ 4: [`ip6 daddr ${ip} icmpv6 type packet-too-big drop`] }),
     code: "sometimes",
-    says: [/only sometimes: \d of 10 transactions failed, by tls-silent/, IPV4_WORKS],
+    says: [/only sometimes: \d of 10 transactions failed, by silence/, IPV4_WORKS],
   },
   "no-large-echo": {
     rules: (ip) => ({ 4: [`${echo(ip)} meta length > 1400 drop`] }),

@@ -73,7 +73,7 @@ const ROWS: Readonly<Record<string, Row>> = {
       code: "partly",
       says: [/not at one of its two addresses: 2001:db9::1/],
     },
-    never: /first connections/,
+    never: /new connections/,
   },
   "is-local": {
     ...{ ips: [ULA], code: "special-address" },

@@ -145,7 +145,7 @@ describeWith(labMissing)("a check whose time is over", () => {
     tarpit.stop(true);
   });
 
-  const cut = { status: "skipped", text: "It had not ended when the check was over." };
+  const cut = { status: "skipped", text: "Not finished in time." };
 
   test.each([
     ["in a step", deaf, "::1", "tls", "tls"],

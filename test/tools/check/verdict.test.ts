@@ -19,7 +19,7 @@ import {
   type Hearing,
   slownessOf,
 } from "../../../src/tools/check/verdict.ts";
-import { stepOf } from "../../../src/tools/check/views.ts";
+import { stepOf, viewsOf } from "../../../src/tools/check/views.ts";
 import type { DnsResult } from "../../../src/tools/dns/result.ts";
 import type { MtrResult } from "../../../src/tools/mtr/result.ts";
 import { randomFrom } from "../../lab/simulation.ts";
@@ -284,7 +284,7 @@ test.each<[what: string, rows: readonly Attempt[], expected: object]>([
     ],
     {
       ...{ code: "sometimes", answer: "sometimes", fault: "site" },
-      headline: `${NAME} works over IPv6 only sometimes: 1 of 10 transactions failed, by http-error.`,
+      headline: `${NAME} works over IPv6 only sometimes: 1 of 10 transactions failed, by http error.`,
     },
   ],
   [
@@ -576,4 +576,47 @@ test("a warning has a finding, by its type", () => {
   const seen: Seen = { status: "warn", text: "Something may be wrong." };
   expect(seen.finding).toBeUndefined();
   for (const code of CODES) expect(FINDINGS[code].words).not.toBe("");
+});
+
+test("a machine without IPv4 has not tested it, and says nothing of it", () => {
+  const rows = [...SOUND, ...rowsFor("connect", times(10, "not-sent"), { ip: IPV4 })];
+  expect(viewsOf(rows).filter(({ ip }) => ip === IPV4)).toEqual([
+    {
+      name: "tcp",
+      ip: IPV4,
+      status: "skipped",
+      text: "Not tested: this server has no IPv4.",
+      ms: expect.any(Number),
+    },
+  ]);
+  const { code, text } = checkVerdict("www.example", 443, { steps: [], rows, addresses: 1 });
+  expect([code, text]).toEqual(["works", expect.not.stringMatching(/IPv4/)]);
+});
+
+test("a name that does not exist is told by the words of its resolver", () => {
+  const says = (text: string) => {
+    const names = { name: "names", status: "fail", finding: "no-such-name", text, ms: 1 } as const;
+    return checkVerdict("nope.example", 443, { steps: [names], rows: [], addresses: 0 }).text;
+  };
+  expect(
+    says('"nope.example" does not exist (NXDOMAIN from resolver_a); check the spelling.'),
+  ).toBe("nope.example does not exist (NXDOMAIN from resolver_a). Check the spelling.");
+  expect(
+    says(
+      '"nope.example" is an alias of "gone.example", which does not exist (NXDOMAIN from resolver_a); its owner must correct the CNAME record.',
+    ),
+  ).toBe(
+    'nope.example is an alias of "gone.example", which does not exist (NXDOMAIN from resolver_a). Its owner must correct the CNAME record.',
+  );
+});
+
+test("advice names the address and the port", () => {
+  const rows = [
+    ...rowsFor("connect", times(10, "refused")),
+    ...rowsFor("syn", times(20, "refused")),
+  ];
+  const { advice } = checkVerdict("www.example", 443, { steps: [], rows, addresses: 1 });
+  expect(advice).toBe(
+    `Make the server listen on ${ipOf(0)} port 443, and allow it in the firewalls.`,
+  );
 });

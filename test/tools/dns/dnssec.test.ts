@@ -285,17 +285,16 @@ test("the message about a resolver that fails has what was seen", async () => {
 });
 
 describe("the message about a name that does not exist", () => {
-  const says = (zone: string) =>
-    `"nothing.${zone}" does not exist according to resolver_a (NXDOMAIN)`;
+  const says = (zone: string) => `"nothing.${zone}" does not exist (NXDOMAIN from resolver_a)`;
   const cut = (_: string, { rcode, answers }: TestReply) => ({ rcode, answers, authority: [] });
 
   // biome-ignore format: a table
   test.each<[string, string, Resolver, string]>([
     ["proven", "nothing.good.com", {}, `${says("good.com")}. DNSSEC: secure. good.com proves that nothing.good.com does not exist, and every signature`],
-    ["not signed", "nothing.plain.com", {}, `${says("plain.com")}; check its spelling. DNSSEC: insecure. plain.com counts as not signed`],
+    ["not signed", "nothing.plain.com", {}, `${says("plain.com")}; check the spelling. DNSSEC: insecure. plain.com counts as not signed`],
     ["expired", "nothing.expired.com", {}, `${says("expired.com")}. DNSSEC: bogus. The signature of expired.com`],
-    ["without a proof", "nothing.good.com", { tamper: cut }, `${says("good.com")}; check its spelling. DNSSEC: indeterminate. The answer that nothing.good.com does not exist has no signature`],
-    ["an alias, proven", "gone.good.com", {}, `"gone.good.com" is an alias of "nothing.good.com", which does not exist according to resolver_a (NXDOMAIN); its owner must correct the CNAME record. DNSSEC: secure. good.com proves`],
+    ["without a proof", "nothing.good.com", { tamper: cut }, `${says("good.com")}; check the spelling. DNSSEC: indeterminate. The answer that nothing.good.com does not exist has no signature`],
+    ["an alias, proven", "gone.good.com", {}, `"gone.good.com" is an alias of "nothing.good.com", which does not exist (NXDOMAIN from resolver_a); its owner must correct the CNAME record. DNSSEC: secure. good.com proves`],
   ])("%s", async (_, hostname, resolver, message) => {
     const { answer } = await ask(hostname, resolver);
     expect(answer.message).toStartWith(message);

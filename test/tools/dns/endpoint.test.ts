@@ -50,17 +50,17 @@ describe("the message", () => {
   // biome-ignore format: a table
   test.each<[string, string, Resolution, string, string]>([
     ["a name that does not exist", "missing.example", nameError(), "HOSTNAME_NOT_FOUND",
-      '"missing.example" does not exist according to resolver_a (NXDOMAIN); check its spelling.'],
+      '"missing.example" does not exist (NXDOMAIN from resolver_a); check the spelling.'],
     ["a CNAME chain that ends at a missing name", "www.example", nameError(cname("www.example.", "a.example."), cname("a.example.", "gone.example.")), "HOSTNAME_NOT_FOUND",
-      '"www.example" is an alias of "gone.example", which does not exist according to resolver_a (NXDOMAIN); its owner must correct the CNAME record.'],
+      '"www.example" is an alias of "gone.example", which does not exist (NXDOMAIN from resolver_a); its owner must correct the CNAME record.'],
     ["the same chain in presentation form", "www.example", nameError(SHOWN_LINK), "HOSTNAME_NOT_FOUND",
-      '"www.example" is an alias of "gone.example", which does not exist according to resolver_a (NXDOMAIN); its owner must correct the CNAME record.'],
+      '"www.example" is an alias of "gone.example", which does not exist (NXDOMAIN from resolver_a); its owner must correct the CNAME record.'],
     ["an IPv6 address without a name", "2001:db8::1", nameError(), "HOSTNAME_NOT_FOUND",
-      'The reverse name of "2001:db8::1" does not exist according to resolver_a (NXDOMAIN); its owner can add a PTR record.'],
+      'The reverse name of "2001:db8::1" does not exist (NXDOMAIN from resolver_a); its owner can add a PTR record.'],
     ["an IPv4 address without a name", "192.0.2.1", nameError(), "HOSTNAME_NOT_FOUND",
-      'The reverse name of "192.0.2.1" does not exist according to resolver_a (NXDOMAIN); its owner can add a PTR record.'],
+      'The reverse name of "192.0.2.1" does not exist (NXDOMAIN from resolver_a); its owner can add a PTR record.'],
     ["an address whose chain ends at a missing name (RFC 2317)", "192.0.2.1", nameError(SHOWN_LINK), "HOSTNAME_NOT_FOUND",
-      'The reverse name of "192.0.2.1" is an alias of "gone.example", which does not exist according to resolver_a (NXDOMAIN); its owner must correct the CNAME record.'],
+      'The reverse name of "192.0.2.1" is an alias of "gone.example", which does not exist (NXDOMAIN from resolver_a); its owner must correct the CNAME record.'],
     ["no answer in time", "www.example", { kind: "timeout" }, "RESOLVER_TIMEOUT",
       'resolver_a did not answer in time for "www.example" ([2001:db8::53]:53: x); try again, or try another resolver.'],
     ["a refusal", "www.example", { ...FROM, kind: "failure", rcode: "REFUSED" }, "RESOLVER_FAILURE",
@@ -136,7 +136,7 @@ describe("the message", () => {
     const outcome = { ...NO_SERVER, queryTimeMs: 0, question: QUESTION, attempts: [] };
     const failed = () => requireAnswer(replyOf("resolver_a", outcome), "www.example");
     expect(failed).toThrow(
-      '/etc/resolv.conf of this machine names no resolver (resolvers-none), so "www.example" cannot be looked up; name one there, set SIXSCOPE_RESOLVER_A, or ask one with sixscope dns NAME @SERVER.',
+      '/etc/resolv.conf of this machine names no resolver, so "www.example" cannot be looked up; name one there, set SIXSCOPE_RESOLVER_A, or ask one with sixscope dns NAME @SERVER.',
     );
   });
 

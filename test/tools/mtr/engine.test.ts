@@ -46,6 +46,19 @@ const stations = (count: number): Station[] =>
 const counts = ({ hops }: MtrReport) => hops.map(({ sent, received }) => [sent, received]);
 
 describe("over a simulated path", () => {
+  test("no round begins while none may", async () => {
+    const { clock, socket, engine } = start(path(stations(4)));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const request = { ...REQUEST, target: stationAddress(4) };
+    const ended = engine.mtr(request, { mayGoOn: () => promise });
+    await clock.advance(60_000);
+    const held = socket.sent.length;
+    await clock.advance(60_000);
+    expect(socket.sent.length).toBe(held);
+    resolve();
+    expect(counts((await clock.run(ended)) as Done)).toEqual(Array(4).fill([10, 10]));
+  });
+
   test("every hop is asked once a round, at the interval", async () => {
     const { clock, socket, engine } = start(path(stations(4)));
     const request = { ...REQUEST, target: stationAddress(4) };
