@@ -1,6 +1,6 @@
 /**
  * Takes pictures of the page, in `dist/screenshots`: `bun run screenshots`, or `bun run screenshots trace-phone menu`
- * for those with one of that in their names. It runs in its own network namespace, as the tests do, against the stage
+ * for those with one of that in their names. Those of the README are written again too (`readme`). It runs in its own network namespace, as the tests do, against the stage
  * of the page's tests.
  */
 import "../test/lab/enter.ts";
@@ -8,12 +8,16 @@ import { mkdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Page } from "playwright-core";
 import { startService } from "../test/lab/service.ts";
+import { CHECKS } from "../test/page/check-documents.ts";
 import { startLocatedService } from "../test/page/locations-stage.ts";
-import { PROXY_HEADERS, pageUrl, runAt, startStage } from "../test/page/stage.ts";
+import { PROXY_HEADERS, pageUrl, runAt, start, startStage } from "../test/page/stage.ts";
 import { LOOPING_TRACE, TRACE } from "../test/tools/documents.ts";
 import { ROOT } from "./build/source.ts";
+import { withText } from "./png-text.ts";
 
 const FOLDER = join(ROOT, "dist/screenshots");
+
+const README_PICTURE = join(ROOT, "docs/images/page-check.png");
 
 const SCREENS = {
   phone: { width: 360, height: 740 },
@@ -65,7 +69,7 @@ const STEPS: Readonly<Record<string, readonly [hash: string, act: (page: Page) =
       async (page) => {
         await untilThree(page);
         await broken[Symbol.asyncDispose]();
-        await page.getByText(/^Broken off/).waitFor();
+        await page.getByText(/, broken off after/).waitFor();
         broken = await startService(stage.settings);
       },
     ],
@@ -75,7 +79,7 @@ const STEPS: Readonly<Record<string, readonly [hash: string, act: (page: Page) =
         await untilThree(page);
         await page.locator("nav a", { hasText: "DNS" }).click();
         await page.locator("nav a", { hasText: "mtr" }).click();
-        await page.getByText(/^(Running|Stopped) after/).waitFor();
+        await page.getByText(/, stopped after/).waitFor();
       },
     ],
     "result-link": [
@@ -93,6 +97,12 @@ const STEPS: Readonly<Record<string, readonly [hash: string, act: (page: Page) =
     ],
     "result-file": ["#/ping", (page) => drop(page, TRACE)],
     "result-refused": ["#/ping", (page) => drop(page, {})],
+    ...Object.fromEntries(
+      Object.entries(CHECKS).map(([name, document]) => [
+        `check-${name}`,
+        ["#/check", (page: Page) => drop(page, document)],
+      ]),
+    ),
     loop: ["#/ping", (page) => drop(page, LOOPING_TRACE)],
     menu: [
       "#/ping",
@@ -101,25 +111,21 @@ const STEPS: Readonly<Record<string, readonly [hash: string, act: (page: Page) =
         await page.locator("tr.hop .menu summary").first().click();
       },
     ],
-    "dns-many": [
-      "#/dns/many.example.test?type=TXT",
-      (page) => page.getByRole("button", { name: "Run", exact: true }).click(),
-    ],
+    "dns-many": ["#/dns/many.example.test?type=TXT", (page) => start(page, stage.service.key)],
     connection: ["", (page) => connectBy(page, "answer")],
     "connection-broken": ["", (page) => connectBy(page, "silence")],
   };
 
 /** Starts an mtr, and waits for its third round. */
 async function untilThree(page: Page): Promise<void> {
-  if (await page.locator("#key").isVisible()) await page.fill("#key", broken.key);
-  await page.getByRole("button", { name: "Run", exact: true }).click();
-  await page.getByText(/^Running after [3-9] of 60 rounds/).waitFor();
+  await start(page, broken.key);
+  await page.getByText(/, [3-9] of 60 rounds$/).waitFor();
 }
 
 async function stopAfterThree(page: Page): Promise<void> {
   await untilThree(page);
   await page.getByRole("button", { name: "Stop" }).click();
-  await page.getByText(/^Stopped after/).waitFor();
+  await page.getByText(/, stopped after/).waitFor();
 }
 
 /** Drops a file with a document on the page. */
@@ -205,5 +211,17 @@ for (const [screen, viewport] of Object.entries(SCREENS)) {
       );
     }
   }
+}
+if (isWanted("readme")) {
+  await inContext({ viewport: SCREENS.laptop, colorScheme: "light" }, async (page) => {
+    await page.goto(`${pageUrl(stage.service)}#/check`);
+    await drop(page, CHECKS["hole"] as object);
+    // What somebody sees who has made the check.
+    await page.locator(".given").evaluate((given) => given.remove());
+    const tabs = await page.locator('nav[aria-label="Tools"] a').allTextContents();
+    const picture = await page.screenshot({ fullPage: true });
+    await Bun.write(README_PICTURE, withText(picture, tabs.join(", ")));
+    console.log(relative(ROOT, README_PICTURE));
+  });
 }
 process.exit(0);

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type ParseFailure, tryParseIpv4 } from "../addr/ipv4.ts";
 import { readIpv6 } from "../addr/ipv6.ts";
-import { NEVER_TARGETS } from "../addr/policy.ts";
 import { printable, quote } from "../util/text.ts";
 import { answerDetails, dnsRecord } from "./dns-schemas.ts";
 import catalogue from "./errors.json" with { type: "json" };
@@ -118,12 +117,7 @@ export const ERRORS = {
       ip: ipv6Text("Its address."),
       type: addressType(),
     }),
-    message({ ip, type }, reason) {
-      const { [type]: never } = NEVER_TARGETS;
-      return never
-        ? `${ip} is ${never}.`
-        : `${ip} cannot be probed: ${reason}; choose another target.`;
-    },
+    message: ({ ip }, reason = "is not allowed as a target") => `${ip} ${reason}.`,
   }),
   HTTPS_REQUIRED: kind({
     details: () => ({}),

@@ -142,7 +142,7 @@ function complain(message: string): void {
 }
 
 /** A tool for programs: the parameters are those of the API, as JSON Schema. */
-function describeTool({ name, labels }: Tool, endpoint: Endpoint) {
+function describeTool({ name, label }: Tool, endpoint: Endpoint) {
   const { summary, description, parameters } = endpoint;
   const fields = Object.entries(parameters).map(describeParameter);
   const properties = fields.map(({ name, schema, description, example }) => {
@@ -150,7 +150,7 @@ function describeTool({ name, labels }: Tool, endpoint: Endpoint) {
   });
   return {
     name,
-    title: labels[0],
+    title: label,
     description: `${summary}. ${description}`,
     inputSchema: {
       type: "object" as const,

@@ -4,7 +4,6 @@ import type { Parameter } from "../api/parameters.ts";
 import { ALL_LOCATIONS } from "../config/settings.ts";
 import type { Services } from "../tools/services.ts";
 import { TOOLS, type Tool } from "../tools/table.ts";
-import { describeAddress } from "../tools/validate/engine.ts";
 import { VERSION } from "../util/version.ts";
 import type { WatchServices } from "../watch/endpoint.ts";
 
@@ -30,23 +29,28 @@ export function callerOf(
 ) {
   return {
     ip: formatIp(address),
-    label: `Your address (IPv${address.version})`,
+    family: address.version,
+    /** The part of the address that is the provider's: 64 bits of IPv6, as the text begins. */
+    prefix: prefixOf(address),
     /** Of the service. */
     version: VERSION,
-    /** The result of `/validate` for the address; null for IPv4. */
-    validation: address.version === 6 ? describeAddress(address, networks) : null,
     /** Whose network it belongs to; null if that is not known. */
     network: networks?.find(address) ?? null,
     /** True if this caller needs a key for the tools that require one. */
     needsKey,
     /** The service by one address family each, if it has such names. */
     familyUrls: config.familyUrls,
-    /** True if the service watches something. */
-    hasWatches: (watching?.count ?? 0) > 0,
+    /** How many targets the service watches. */
+    watches: watching?.count ?? 0,
     tools: PAGE_TOOLS,
     /** The parameter that names locations, its value for all of them, and the names and tags of those that can measure now. */
     from: { name: FROM, all: ALL_LOCATIONS, ...choicesOf(locations) },
   };
+}
+
+/** The first four groups of an IPv6 address as its text has them, if none of them is left out; else nothing. */
+function prefixOf(address: IpAddress): string {
+  return /^(?:[0-9a-f]+:){4}/.exec(formatIp(address))?.[0] ?? "";
 }
 
 /** Names that the page offers, and tags; of more, those that come first. */
@@ -59,12 +63,12 @@ function choicesOf(locations: Services["locations"]) {
 }
 
 function pageTool(tool: Tool) {
-  const { name, labels, endpoint, onPage = {}, isAskedAsTyped = false } = tool;
+  const { name, label, endpoint, onPage = {}, isAskedAsTyped = false } = tool;
   const { path, needsKey, events, runsElsewhere = false, parameters } = endpoint;
   // The first is the main one, such as the target.
   const [subject = null, ...options] = Object.entries(parameters).flatMap(pageParameter);
   return {
-    ...{ name, labels, path, needsKey, subject, options, onPage, isAskedAsTyped },
+    ...{ name, label, path, needsKey, subject, options, onPage, isAskedAsTyped },
     hasEvents: events !== undefined,
     /** True if other locations can run it. */
     hasFrom: runsElsewhere,

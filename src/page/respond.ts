@@ -38,7 +38,7 @@ export async function respondPage(
   // The address is in the HTML, for browsers without JavaScript.
   const values: Readonly<Record<string, string>> = {
     address: caller.ip,
-    label: caller.label,
+    label: `Your address (IPv${caller.family})`,
     caller: JSON.stringify(caller),
   };
   const html = file.text.replace(/\{\{(\w+)\}\}/g, (_, name) => Bun.escapeHTML(values[name] ?? ""));

@@ -18,8 +18,8 @@ export interface Tool {
   readonly name: ToolName;
   /** Another name of its command. */
   readonly alias?: string;
-  /** Its name on the page, and a shorter one for narrow screens. */
-  readonly labels: readonly [name: string, short: string];
+  /** Its name on the page. */
+  readonly label: string;
   readonly endpoint: Endpoint;
   /** The help of its command: a line, a few sentences, and an example. */
   readonly summary: string;
@@ -52,7 +52,7 @@ const wait = (flags: string) =>
 export const TOOLS: readonly Tool[] = [
   {
     name: "my-ip",
-    labels: ["My address", "My IP"],
+    label: "My address",
     endpoint: myIp,
     needsServer: true,
     summary: "show the address that a service sees",
@@ -61,7 +61,7 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: "check",
-    labels: ["Check", "Check"],
+    label: "Check",
     endpoint: check,
     without: "here",
     summary: "say whether a name works over IPv6, and if not, why",
@@ -69,25 +69,8 @@ export const TOOLS: readonly Tool[] = [
     example: "sixscope check www.example.com",
   },
   {
-    name: "here",
-    labels: ["Locations", "Places"],
-    endpoint: here,
-    summary: "say why IPv6 works or does not work on this machine",
-    help: "Looks at this machine's interfaces, addresses, routes and firewall, asks its routers, gateway and resolvers, and says the nearest cause in one sentence.",
-    example: "sixscope here eth0",
-  },
-  {
-    name: "validate",
-    labels: ["Validate", "Validate"],
-    endpoint: validate,
-    isAskedAsTyped: true,
-    summary: "say what an IPv6 address is",
-    help: "Says whether a text is an IPv6 address, its type, both its text forms, and what else is known of it.",
-    example: "sixscope validate 2001:0db8::0001",
-  },
-  {
     name: "dns",
-    labels: ["DNS", "DNS"],
+    label: "DNS",
     endpoint: dns,
     summary: "look up the records of a name",
     help: "Looks up the records of a name, by default AAAA. A server is @resolver_a, _b or _c, @all to compare the three, @zone to ask each name server of the zone itself, or @ and an address or a name. Here, @resolver_a is the resolver of this machine unless SIXSCOPE_RESOLVER_A is set.",
@@ -96,7 +79,7 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: "ping",
-    labels: ["Ping", "Ping"],
+    label: "Ping",
     endpoint: ping,
     needsSocket: "any",
     summary: "measure round-trip times to a target",
@@ -116,7 +99,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: "trace",
     alias: "traceroute",
-    labels: ["Trace", "Trace"],
+    label: "Trace",
     endpoint: traceroute,
     needsSocket: "raw",
     summary: "show the routers on the path to a target",
@@ -126,7 +109,7 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: "mtr",
-    labels: ["mtr", "mtr"],
+    label: "mtr",
     endpoint: mtr,
     needsSocket: "raw",
     summary: "measure loss and round-trip times of every hop",
@@ -135,12 +118,29 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: "mtu",
-    labels: ["Path MTU", "MTU"],
+    label: "Path MTU",
     endpoint: mtu,
     needsSocket: "raw",
     summary: "find the path MTU, and where the path narrows",
     help: "Sends packets of growing size to a name or an IPv6 address, says which is the largest that gets through and why, and shows the largest for each hop.",
     example: "sixscope mtu www.example.com",
+  },
+  {
+    name: "validate",
+    label: "Address",
+    endpoint: validate,
+    isAskedAsTyped: true,
+    summary: "say what an IPv6 address is",
+    help: "Says whether a text is an IPv6 address, its type, both its text forms, and what else is known of it.",
+    example: "sixscope validate 2001:0db8::0001",
+  },
+  {
+    name: "here",
+    label: "Locations",
+    endpoint: here,
+    summary: "say why IPv6 works or does not work on this machine",
+    help: "Looks at this machine's interfaces, addresses, routes and firewall, asks its routers, gateway and resolvers, and says the nearest cause in one sentence.",
+    example: "sixscope here eth0",
   },
 ];
 

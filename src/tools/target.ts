@@ -2,7 +2,7 @@ import { classifyIpv6 } from "../addr/classify.ts";
 import { formatIpv6 } from "../addr/format.ts";
 import { tryParseIpv4 } from "../addr/ipv4.ts";
 import { type Ipv6Address, tryParseIpv6, tryParseZoned } from "../addr/ipv6.ts";
-import { objectionTo } from "../addr/policy.ts";
+import { NEVER_TARGETS, objectionTo } from "../addr/policy.ts";
 import { preferenceOf } from "../addr/selection.ts";
 import type { Call } from "../api/endpoint.ts";
 import { ApiError, invalidAddress } from "../api/errors.ts";
@@ -79,7 +79,9 @@ export async function resolveTarget(
     ordered[0]) as (typeof ordered)[number];
   if (objection !== null) {
     const ip = formatIpv6(address);
-    throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, objection);
+    const never = NEVER_TARGETS[type];
+    const reason = never ? `is ${never}` : `cannot be probed: ${objection}; choose another target`;
+    throw new ApiError("TARGET_NOT_ALLOWED", { target: target.text, ip, type }, reason);
   }
   const scopeId = type === "LinkLocal" ? scopeOf(target, address) : 0;
   const addresses = ordered.map((each) => {

@@ -226,7 +226,7 @@ export class History implements Outbox {
 
   /** Times, loss and whether a run was bad, in each part of a range; null in parts without a run. */
   line(name: string, range: Range) {
-    const known = this.#parts(name, range);
+    const known = this.#parts(name, range, "");
     const parts = Array.from({ length: range.points }, (_, at) => {
       return known.get(range.sinceMs + at * widthOf(range)) ?? newPart();
     });
@@ -237,8 +237,12 @@ export class History implements Outbox {
     };
   }
 
-  /** The parts of a range by their begin. Grouped here, which takes half the time that it takes SQLite. */
-  #parts(name: string, range: Range) {
+  /**
+   * The parts of a range by their begin. Grouped here, which takes half the time that it takes SQLite.
+   *
+   * @param extremes the columns of the least and the greatest time; empty if they are not needed, which is faster
+   */
+  #parts(name: string, range: Range, extremes = ", least, greatest") {
     const { sinceMs, untilMs } = range;
     const width = widthOf(range);
     const beginOf = (at: number) => at - ((at - sinceMs) % width);
@@ -250,7 +254,7 @@ export class History implements Outbox {
     let endMs = 0;
     const bounds = [this.#watchId(name), sinceMs, untilMs];
     type Row = LevelRun & { at: number; code: number; least: number; greatest: number };
-    const runs = `select at, code, sent, lost, least, median, greatest from run
+    const runs = `select at, code, sent, lost, median${extremes} from run
       where watch = ? and at >= ? and at < ?`;
     for (const row of this.#read<Row>(runs, ...bounds)) {
       // In the order of their time.

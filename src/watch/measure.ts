@@ -1,5 +1,5 @@
 /** What a document of a run says in numbers, for the row that is kept of it. */
-import { tonedVerdict } from "../tools/report.ts";
+import { toneOf } from "../tools/answer.ts";
 import { median } from "../util/numbers.ts";
 import { answersOf, verdictOf } from "./diff.ts";
 import type { LevelRun } from "./level.ts";
@@ -40,16 +40,8 @@ const RANK = { good: 0, warn: 1, bad: 2 } as const;
 /** A path fits into two bytes of a row. */
 const PATHS = 0x8000;
 
-/** How bad the news of a code of a verdict are; those of an error are in capitals. */
-const rankOf = (code: string) =>
-  RANK[
-    /^[A-Z_]+$/.test(code)
-      ? "bad"
-      : (tonedVerdict({ code: code as "loss", text: "" })?.tone ?? "bad")
-  ];
-
 /** True if a verdict says that what is watched does not work. */
-export const isBadCode = (code: string): boolean => rankOf(code) === RANK.bad;
+export const isBadCode = (code: string): boolean => toneOf(code) === "bad";
 
 /** The numbers of a document, and its verdict in words; of one from several locations, those of all, and the worst verdict. */
 export function measuredOf(document: object): Omit<Run, "atMs" | "durationMs"> & { text: string } {
@@ -63,7 +55,7 @@ export function measuredOf(document: object): Omit<Run, "atMs" | "durationMs"> &
     const lost = Math.round((sent * (loss ?? 0)) / 100);
     return { location, code, text, sent, lost, times, path: hops.map(({ ip }) => ip).join(">") };
   });
-  const worst = answers.toSorted((a, b) => rankOf(b.code) - rankOf(a.code))[0];
+  const worst = answers.toSorted((a, b) => RANK[toneOf(b.code)] - RANK[toneOf(a.code)])[0];
   const sum = (name: "sent" | "lost") => answers.reduce((total, each) => total + each[name], 0);
   const times = answers.flatMap((each) => each.times);
   const us = (ms: number | null) => (ms === null ? null : Math.round(ms * 1000));

@@ -117,7 +117,7 @@ describe.each<[string, string[], (tool: (typeof TOOLS)[number]) => Endpoint]>([
     const { tools } = await one.client.listTools();
     const offered = TOOLS.filter(({ needsServer }) => args.length > 0 || !needsServer);
     expect(tools.map(({ name, title }) => [name, title])).toEqual(
-      offered.map(({ name, labels }) => [name, labels[0]]),
+      offered.map(({ name, label }) => [name, label]),
     );
     const ajv = addFormats(new Ajv2020({ strict: true, strictTypes: false }));
     for (const [at, { inputSchema, outputSchema, annotations, description }] of tools.entries()) {
@@ -149,7 +149,9 @@ describe("the tools that cannot work are not offered", () => {
   const namesOf = async ({ client }: Mcp) =>
     (await client.listTools()).tools.map(({ name }) => name);
   const withoutRightsProgram = async () => [
-    ...["setpriv", "--bounding-set=-all", "--inh-caps=-all"],
+    "setpriv",
+    "--bounding-set=-all",
+    "--inh-caps=-all",
     ...(await sixscopeProgram()),
   ];
   const withoutRights = testWith(labMissing, programMissing("setpriv"));
@@ -157,7 +159,7 @@ describe("the tools that cannot work are not offered", () => {
 
   withoutRights("without a socket, those that probe", async () => {
     await using one = await startMcp([], {}, await withoutRightsProgram());
-    expect(await namesOf(one)).toEqual(["check", "here", "validate", "dns"]);
+    expect(await namesOf(one)).toEqual(["check", "dns", "validate", "here"]);
   });
 
   groupTest("where only pings work, all others that probe", async () => {
@@ -168,7 +170,7 @@ describe("the tools that cannot work are not offered", () => {
     const offered = await namesOf(one);
     const { isError } = await one.call("ping", { target: "::1", count: 1 });
     writeFileSync(range, before);
-    expect([offered, isError]).toEqual([["check", "here", "validate", "dns", "ping"], false]);
+    expect([offered, isError]).toEqual([["check", "dns", "ping", "validate", "here"], false]);
   });
 
   labTest("at a service, those that its interface document lacks", async () => {

@@ -104,7 +104,7 @@ async function expectPaper(page: Page, hash: string): Promise<void> {
   const heading = page.locator("h1");
   expect((await heading.boundingBox())?.height).toBeGreaterThan(10);
   const [, subject = ""] = /^#\/[^/]+\/([^/?]+)/.exec(hash) ?? [];
-  expect(await heading.textContent()).toContain(subject);
+  expect(await page.locator("main").textContent()).toContain(subject);
   expect(await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe(
     "rgb(255, 255, 255)",
   );

@@ -8,8 +8,8 @@ import { parseIpv6 } from "../addr/parse.ts";
 import { pageTools } from "./page-tools.ts";
 
 test("every tool is sent with the page, with the parameters that have a label", () => {
-  expect(pageTools.map(({ name, labels, path }) => [name, labels, path])).toEqual(
-    TOOLS.map(({ name, labels, endpoint }) => [name, labels, endpoint.path]),
+  expect(pageTools.map(({ name, label, path }) => [name, label, path])).toEqual(
+    TOOLS.map(({ name, label, endpoint }) => [name, label, endpoint.path]),
   );
   const fields = pageTools.map(({ subject, options }) =>
     [subject, ...options].flatMap((field) => (field ? [[field.name, field.label]] : [])),
@@ -33,8 +33,8 @@ test("what the page asks by itself is a value of its parameter", () => {
 });
 
 test("no label, hint or path of a tool is written again in the page", async () => {
-  const texts = pageTools.flatMap(({ labels, path, subject, options }) => [
-    ...[...labels, path, path.slice(1).split("/")[0] ?? ""],
+  const texts = pageTools.flatMap(({ label, path, subject, options }) => [
+    ...[label, path, path.slice(1).split("/")[0] ?? ""],
     ...[subject, ...options].flatMap((field) => (field ? [field.label, field.hint ?? ""] : [])),
   ]);
   const names = pageTools.map(({ name }) => name as string);
@@ -52,11 +52,16 @@ test("no label, hint or path of a tool is written again in the page", async () =
   expect(found).toEqual([]);
 });
 
+test("the page knows how many targets are watched", () => {
+  const services = { config: { familyUrls: null }, watching: { count: 2 } as Watching };
+  expect(callerOf(parseIpv6("::1"), true, services).watches).toBe(2);
+});
+
 test.each([
-  [0, false],
-  [2, true],
-])("with %d watches, the page has their tab: %j", (count, hasWatches) => {
-  const watching = { count } as Watching;
-  const services = { config: { familyUrls: null }, watching };
-  expect(callerOf(parseIpv6("::1"), true, services).hasWatches).toBe(hasWatches);
+  ["2001:db8:4a:1c00:8d3e:52ff:fe1b:77a0", "2001:db8:4a:1c00:"],
+  ["2001:db8::1", ""],
+  ["::ffff:192.0.2.1", ""],
+])("of %s, %j is the prefix", (ip, prefix) => {
+  const services = { config: { familyUrls: null } };
+  expect(callerOf(parseIpv6(ip), true, services)).toMatchObject({ prefix });
 });

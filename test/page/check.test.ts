@@ -1,6 +1,8 @@
-/** A check on the page, in a real browser: a list of steps that fills, then the verdict, and details folded. */
+/** A check on the page, in a real browser: the answer as a headline, the way with its break, and what was tried. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
+import { packed } from "../../src/page/browser/packed.ts";
+import { CHECKS } from "./check-documents.ts";
 import { testOnStage } from "./on-stage.ts";
 import { eventByEvent, runAt, type Stage } from "./stage.ts";
 
@@ -11,32 +13,126 @@ const pageTest = testOnStage((visit) => {
   ({ stage, page } = visit);
 });
 
-pageTest("a check fills its list, and at the end folds what is well", async () => {
+/** Shows one of the invented checks, as a link does. */
+async function show(name: string): Promise<void> {
+  const document = CHECKS[name];
+  const said = { tool: "check", subject: document?.name, options: {}, document };
+  await page.goto(`${stage.url}#/result/${await packed(JSON.stringify(said))}`);
+  await page.locator(".given").waitFor();
+}
+
+const count = (selector: string) => page.locator(selector).count();
+
+const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
+
+pageTest("a check fills its list and its way, and at the end folds what is well", async () => {
   await eventByEvent(page);
   await page.addInitScript(`globalThis.seen = new Set();
     new MutationObserver(() => {
       for (const step of document.querySelectorAll(".steps li")) seen.add(step.textContent.slice(0, 2));
+      if (document.querySelector(".head")) seen.add("head");
     }).observe(document, { childList: true, characterData: true, subtree: true });`);
   await runAt(page, `${stage.url}#/check/www.example.test`, stage.service.key);
   // The simulated internet answers echo requests, and no TCP. One of its resolvers has another address.
-  const verdict = await page.locator(".verdict.bad").textContent();
-  const [ip = ""] = /2001:db8:2::8[01]/.exec(verdict ?? "") ?? [];
-  expect(verdict).toStartWith(
-    `www.example.test does not work over IPv6: neither of its two addresses works, and ${ip} does not answer on port 443. `,
+  expect(await textOf(".verdict.bad")).toMatch(
+    /^No\. www\.example\.test does not work over IPv6: neither of its two addresses works, and 2001:db8:2::8[01] does not answer on port 443\. /,
   );
+  // Every step was shown while it ran, and the hops as they answered.
+  const seen = await page.evaluate<string[]>("[...seen]");
+  for (const step of ["…n", "…e", "…t", "…m", "head"]) expect(seen).toContain(step);
+  await page.getByText(/^All \d+ steps$/).click();
   const groups = await page.evaluate(`[...document.querySelectorAll(".steps details")]
     .map((one) => [one.querySelector("summary").textContent, one.open])`);
   expect(groups).toEqual([
     // No link leads out of the namespace of the test, which does not explain what the verdict says.
-    [expect.stringMatching(/^This machine [✗–]$/), false],
+    [expect.stringMatching(/^This machine [✗–]/), false],
     // The servers of its zone are nobody's here.
-    [expect.stringMatching(/^Name [✓!]–$/), expect.any(Boolean)],
-    ["2001:db8:2::80 !✓✗", true],
-    ["2001:db8:2::81 !✓✗", true],
-    [expect.stringMatching(new RegExp(`^Path to ${ip} ✓✓[!–]$`)), false],
+    [expect.stringMatching(/^Name [✓!]–/), expect.any(Boolean)],
+    [expect.stringMatching(/^2001:db8:2::80 !✓✗/), true],
+    [expect.stringMatching(/^2001:db8:2::81 !✓✗/), true],
+    [expect.stringMatching(/^Path to 2001:db8:2::8[01] ✓✓[!–]/), false],
   ]);
-  // Every step was shown while it ran.
-  const seen = await page.evaluate<string[]>("[...seen]");
-  for (const step of ["…n", "…e", "…t", "…m"]) expect(seen).toContain(step);
-  expect(await page.locator('nav a[aria-current="page"]').textContent()).toContain("Check");
+  // Twelve routers, of which two are silent, and neither address of the site was reached.
+  expect(await count(".ring")).toBe(12);
+  expect(await count(".ring.silent")).toBe(2);
+  expect([await count(".break"), await count(".site.open")]).toEqual([1, 1]);
+  expect(await textOf(".result")).toBe("silent");
+  expect(await page.locator('nav a[aria-current="page"]').textContent()).toBe("Check");
+});
+
+/** How often each shape is there: rings, breaks, threads, crosses of threads, sites that were not reached. */
+const SHAPES = [".ring", ".break", ".thread", ".cross.small", ".site.open", ".band"] as const;
+
+pageTest.each([
+  ["works", [9, 0, 0, 0, 0, 4], "Yes."],
+  // The way forks to the address that is silent.
+  ["half", [9, 1, 0, 0, 1, 5], "Partly."],
+  ["hole", [9, 1, 1, 0, 0, 4], "No."],
+  ["here", [0, 1, 0, 0, 1, 0], "Not from here."],
+  ["sometimes", [9, 0, 20, 4, 0, 5], "Sometimes."],
+  ["refused", [4, 1, 0, 0, 1, 2], "No."],
+  // The name is the track that breaks, and the way does not begin.
+  ["dns", [0, 1, 0, 0, 2, 0], "No."],
+] as const)("%s: the way has its shapes, and the answer its word", async (name, shapes, word) => {
+  await show(name);
+  expect(await Promise.all(SHAPES.map(count))).toEqual([...shapes]);
+  expect((await textOf(".answer span")).trim()).toBe(word);
+  const attempts = CHECKS[name]?.details.attempts ?? [];
+  const shown = attempts.filter(({ kind }) => ["connect", "request", "echo"].includes(kind));
+  const sum = (of: (row: (typeof shown)[number]) => number) =>
+    shown.map(of).reduce((a, b) => a + b, 0);
+  expect([await count(".bars .up"), await count(".bars .down")]).toEqual([
+    sum(({ worked }) => worked),
+    sum(({ made, worked }) => made - worked),
+  ]);
+});
+
+pageTest("the caption names the hops of the break, and the list has it in its place", async () => {
+  await show("hole");
+  expect(await page.locator("figcaption").first().textContent()).toContain(
+    "It breaks between hop 7 (r7.example.net) and hop 8: Large packets vanish here.",
+  );
+  await page.getByText("Hops with addresses").click();
+  const rows = await page.locator(".hop-list li").allTextContents();
+  expect(rows[7]).toBe("The way breaks behind hop 7.");
+  expect(rows.length).toBe(11);
+});
+
+pageTest(
+  "what is copied for the provider has the sentence, where, what, when, and a link",
+  async () => {
+    await show("hole");
+    const name = "Copy for your provider";
+    await page.getByRole("button", { name }).click();
+    await page.getByText("Copied", { exact: true }).waitFor();
+    const text = await page.evaluate<string>("navigator.clipboard.readText()");
+    const lines = text.split("\n");
+    expect(lines[0]).toBe(CHECKS["hole"]?.details.verdict.headline as string);
+    expect(lines[1]).toBe("Where  behind hop 7 (r7.example.net)");
+    expect(lines[2]).toStartWith(
+      "Tried  2001:db8:5:3b::1: 10 of 10 connections, 0 of 10 TLS handshakes, ",
+    );
+    expect(lines[3]).toBe("When   2026-11-23 14:01:26 UTC, sixscope 1.0.0");
+    expect(lines[4]).toMatch(/^Link {3}http.*#\/result\//);
+    // The link shows the same answer.
+    await page.goto("about:blank");
+    await page.goto((lines[4] ?? "").slice(7));
+    await page.locator(".given").waitFor();
+    expect(await textOf(".answer")).toBe(`No. ${lines[0]}`);
+  },
+);
+
+pageTest.each([
+  ["a wide screen", { width: 1280, height: 800 }],
+  ["a phone", { width: 390, height: 844 }],
+])("on %s the form is low, and the verdict on the first screen", async (_, viewport) => {
+  await page.setViewportSize(viewport);
+  for (const name of Object.keys(CHECKS)) {
+    await page.goto("about:blank");
+    await show(name);
+    const verdict = await page.locator(".verdict").boundingBox();
+    expect((verdict?.y ?? 0) + (verdict?.height ?? 9999)).toBeLessThan(viewport.height);
+    const form = await page.locator("form").boundingBox();
+    expect(form?.height ?? 9999).toBeLessThanOrEqual(160);
+  }
 });

@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { linkGateway, type Places, startPlaces } from "../here/places.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { type Service, startService } from "../lab/service.ts";
-import { pageUrl, startBrowser, visitor } from "./stage.ts";
+import { ended, pageUrl, start, startBrowser, visitor } from "./stage.ts";
 
 const missing = labMissing ?? programMissing("chromium") ?? programMissing("nats-server");
 const pageTest = testWith(missing);
@@ -61,17 +61,17 @@ pageTest("the tab asks every location, and shows each with its verdict", async (
   await visit(places.service);
   await tab("Ping").click();
   await page.fill("#subject", "::1");
-  await page.fill("#key", places.service.key);
-  await button("Run").click();
-  await button("Run again").waitFor();
+  await start(page, places.service.key);
+  await ended(page);
   await tab("Locations").click();
+  await button("From every location").click();
   await page.getByRole("checkbox", { name: "every location", checked: true }).waitFor();
   expect(await page.locator("#subject").count()).toBe(0);
   await button("Run").click();
-  await button("Run again").waitFor();
+  await ended(page);
   expect(new URL(page.url()).hash).toBe("#/here?from=all");
   const rows = await page.locator("table tbody tr").allTextContents();
-  expect(rows).toEqual(["amsworks", "frano-route"]);
+  expect(rows).toEqual(["amsworks", "frano route"]);
   expect(await at("ams").locator(".verdict.good").textContent()).toStartWith("IPv6 works here: ");
   expect(await at("fra").locator(".verdict.bad").textContent()).toContain("no way to the Internet");
   const isOpen = (location: string) =>
@@ -93,6 +93,6 @@ pageTest("without locations and without a key, the service looks at itself", asy
   await button("Run").click();
   // A step is there before the verdict.
   await page.locator(".steps li").first().waitFor();
-  await button("Run again").waitFor();
+  await ended(page);
   expect(await page.locator(".verdict").count()).toBe(1);
 });

@@ -7,11 +7,13 @@ import { until } from "../lab/metrics.ts";
 import { testOnStage } from "./on-stage.ts";
 import {
   CALLER,
+  ended,
   eventByEvent,
   MARKUP,
   PROXY_HEADERS,
   runAt,
   type Stage,
+  start,
   TARGETS,
 } from "./stage.ts";
 
@@ -42,16 +44,57 @@ async function runTool(hash: string, key = stage.service.key): Promise<void> {
 
 const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
 
-describe("My address", () => {
-  pageTest("shows the address, its name, its parts and its kind", async () => {
+describe("The first page", () => {
+  pageTest("asks for a name, and shows whose address came", async () => {
     await open();
-    expect(await textOf("h1")).toBe(CALLER);
-    await page.getByText("laptop.office.example.test.").waitFor();
+    expect(await textOf("h1")).toBe("Does a name work over IPv6?");
+    expect(await textOf("main")).toContain("You come over IPv6, from Example office");
+    expect(await textOf(".address")).toBe(CALLER);
+    expect(await textOf(".address .prefix")).toBe("2001:db8:42:7:");
+    await page.getByRole("link", { name: "What this address says" }).click();
+    await page.locator(".facts", { hasText: "MAC address" }).waitFor();
     expect(await textOf(".legend")).toContain("Network prefix 2001:0db8:0042");
     expect(await textOf(".facts")).toMatch(/MAC address 00:1b:44:11:3a:b7/);
     expect(await textOf(".facts")).toContain(
       "Example office, 2001:db8:42::/48, by the operator's own list",
     );
+  });
+
+  pageTest("keeps the focus, and the field, from the question to the answer", async () => {
+    await open();
+    const active = () =>
+      page.evaluate<string>("document.activeElement.id || document.activeElement.textContent");
+    await page.keyboard.press("/");
+    expect(await active()).toBe("subject");
+    await page.keyboard.type("missing.example.test");
+    await page.keyboard.press("Enter");
+    await page.locator("#key").waitFor();
+    expect(await active()).toBe("key");
+    await page.keyboard.type(stage.service.key);
+    await page.keyboard.press("Enter");
+    await ended(page);
+    expect(page.url()).toEndWith("#/check/missing.example.test");
+    expect(await page.inputValue("#subject")).toBe("missing.example.test");
+    await page.fill("#subject", "missing.example.test");
+    await page.keyboard.press("Enter");
+    await ended(page);
+    expect(await active()).toBe("subject");
+    for (const name of ["Check", "Ping", "mtr", "Path MTU"]) {
+      if (name !== "Check") await page.locator("nav a", { hasText: name }).click();
+      const run = button(name === "Check" ? "Check" : "Run");
+      await run.press("Enter");
+      await ended(page);
+      expect(await active()).toBe(name === "Check" ? "Check" : "Run");
+    }
+  });
+
+  pageTest("is one file of each kind, small, and costs nothing of the limit", async () => {
+    let requests = 0;
+    page.on("request", () => requests++);
+    await open();
+    await page.waitForLoadState("networkidle");
+    expect(requests).toBeLessThanOrEqual(6);
+    expect(await page.locator(".limit").count()).toBe(0);
   });
 
   pageTest("is there without JavaScript", async () => {
@@ -64,12 +107,6 @@ describe("My address", () => {
     expect(await view.locator("h1").textContent()).toBe(CALLER);
     expect(await view.locator("noscript").textContent()).toContain("need JavaScript");
     await plain.close();
-  });
-
-  pageTest("costs one request of the limit, for the name", async () => {
-    await open();
-    await page.getByText("laptop.office").or(page.getByText("no PTR record")).waitFor();
-    expect(await textOf(".limit")).toBe("99 of 100 requests left");
   });
 });
 
@@ -98,12 +135,10 @@ pageTest("no text becomes markup or a script, whatever the page's own code does"
 describe("the tools", () => {
   pageTest("have a link each, with their names", async () => {
     await open();
-    expect(await page.locator("nav .long").allTextContents()).toEqual(
-      TOOLS.map(({ labels }) => labels[0]),
-    );
-    expect(await page.locator("nav .short").allTextContents()).toEqual(
-      TOOLS.map(({ labels }) => labels[1]),
-    );
+    const links = page.locator('nav[aria-label="Tools"] a');
+    // The first page asks for a check itself.
+    const named = TOOLS.filter(({ name }) => name !== "my-ip" && name !== "check");
+    expect(await links.allTextContents()).toEqual(named.map(({ label }) => label));
   });
 
   pageTest.each(TOOLS.filter(({ needsServer }) => !needsServer).map((tool) => [tool.name, tool]))(
@@ -111,6 +146,7 @@ describe("the tools", () => {
     async (name, { endpoint }) => {
       await open(`#/${name}`);
       await page.locator("form").waitFor();
+      if (await button("More").isVisible()) await button("More").click();
       const labelled = Object.entries(endpoint.parameters).filter(
         ([, { label, goesWith }]) => label && !goesWith,
       );
@@ -138,7 +174,7 @@ describe("the tools", () => {
   );
 });
 
-describe("Validate", () => {
+describe("Address", () => {
   pageTest("checks what is typed, and marks embedded addresses in place", async () => {
     await open("#/validate");
     await page.locator("#subject").pressSequentially("2002:c000:0207::1");
@@ -184,7 +220,9 @@ describe("DNS", () => {
     "shows a name that does not exist at the field, and what each resolver said",
     async () => {
       await runTool("#/dns/missing.example.test");
-      expect(await textOf("#subject-problem")).toContain("does not exist according to resolver_a");
+      expect(await textOf("#subject-problem")).toContain(
+        "does not exist (NXDOMAIN from resolver_a)",
+      );
       expect(await page.locator(".reply dd.warn").allTextContents()).toEqual(
         Array(3)
           .fill(["the name does not exist", expect.stringContaining(", NXDOMAIN, ")])
@@ -223,16 +261,15 @@ describe("Ping", () => {
 
   pageTest("runs on until it is stopped", async () => {
     await open("#/ping/www.example.test");
-    await page.fill("#key", stage.service.key);
-    await button("Run on, one a second").click();
+    await start(page, stage.service.key, "Keep pinging");
     await page.locator(".dot").nth(1).waitFor();
     await button("Stop").click();
-    await button("Run again").waitFor();
+    await ended(page);
     const dots = await page.locator(".dot").count();
     expect(dots).toBeGreaterThanOrEqual(2);
     expect(await page.locator(".rows tbody tr").count()).toBe(dots);
     expect(await textOf(".facts div:first-child dd")).toBe(`${dots} of ${dots}, 0 % lost`);
-    expect(await textOf(".announce")).toBe(`Replies: ${dots} of ${dots}, 0 % lost`);
+    expect(await textOf(".announce p")).toBe(`Replies: ${dots} of ${dots}, 0 % lost`);
   });
 });
 
@@ -243,28 +280,26 @@ describe("A run", () => {
       if (new URL(request.url()).pathname.startsWith("/api/v1/mtr/")) requests++;
     });
     await open("#/mtr/www.example.test?rounds=90");
-    await page.fill("#key", stage.service.key);
     for (let run = 1; run <= 5; run++) {
-      await button(run === 1 ? "Run" : "Run again").click();
-      await page.getByText(/^Running after [1-9]\d* of 90 rounds: /).waitFor();
+      await start(page, stage.service.key);
+      await page.getByText(/, [1-9]\d* of 90 rounds$/).waitFor();
       await button("Stop").click();
-      await page.getByText(/^Stopped after [1-9]\d* of 90 rounds: /).waitFor();
+      await page.getByText(/, stopped after [1-9]\d* of 90 rounds, /).waitFor();
       // Long enough for a click to have had a second effect.
       await page.evaluate("new Promise((done) => setTimeout(done, 100))");
       expect(requests).toBe(run);
-      expect(await button("Run again").isVisible()).toBe(true);
+      expect(await button("Run").isVisible()).toBe(true);
     }
   });
 
   pageTest("that was left is stopped, and is shown again with what it found", async () => {
     await open("#/mtr/www.example.test?rounds=90");
-    await page.fill("#key", stage.service.key);
-    await button("Run").click();
-    await page.getByText(/^Running after [2-9]\d* of 90 rounds: /).waitFor();
+    await start(page, stage.service.key);
+    await page.getByText(/, [2-9]\d* of 90 rounds$/).waitFor();
     await page.locator("nav a", { hasText: "Ping" }).first().click();
-    await button("Run").waitFor();
+    await button("Keep pinging").waitFor();
     await page.goBack();
-    await page.getByText(/^Stopped after [2-9]\d* of 90 rounds: /).waitFor();
+    await page.getByText(/, stopped after [2-9]\d* of 90 rounds, /).waitFor();
     expect(await page.locator(".rows tbody tr").count()).toBeGreaterThan(3);
     expect(await button("Copy as text").isVisible()).toBe(true);
   });
@@ -275,12 +310,12 @@ describe("A run", () => {
     await nav("Trace").click();
     expect(await page.inputValue("#subject")).toBe("www.example.test");
     expect(await page.locator(".hop").count()).toBe(0);
-    await nav("My address").click();
-    await nav("Validate").click();
+    await page.locator(".brand").click();
+    await nav("Address").click();
     expect(await page.inputValue("#subject")).toBe("");
     await nav("Ping").click();
     expect(page.url()).toEndWith("#/ping/www.example.test?count=1");
-    expect(await textOf(".stamp")).toStartWith("Finished: ");
+    expect(await textOf(".stamp")).toMatch(/^www.example.test, from this server, .* UTC$/);
     await runTool(`#/ping/${TARGETS.far}?count=1`);
     await nav("DNS").click();
     expect(page.url()).toEndWith(`#/dns/${TARGETS.far}?type=PTR`);
@@ -288,14 +323,13 @@ describe("A run", () => {
 
   pageTest("of a broken connection keeps its rows", async () => {
     await open("#/trace/www.example.test");
-    await page.fill("#key", stage.service.key);
     await page.route(/api.v1.traceroute/, async (route) => {
       const response = await route.fetch();
       const events = (await response.text()).split("\n\n");
       await route.fulfill({ response, body: `${events.slice(0, 3).join("\n\n")}\n\n` });
     });
-    await button("Run").click();
-    await page.getByText(/^Broken off: /).waitFor();
+    await start(page, stage.service.key);
+    await page.getByText(/, broken off, /).waitFor();
     expect(await textOf("#form-problem")).toContain("ended before the result came");
     await page.evaluate(`Object.defineProperty(navigator, "clipboard", {
       value: { writeText(text) { globalThis.copied = text; } },
@@ -308,10 +342,10 @@ describe("A run", () => {
 
   pageTest("takes the target out of what was pasted, and says so", async () => {
     await open("#/ping");
-    await page.fill("#key", stage.service.key);
     await page.fill("#subject", `https://[${TARGETS.far}]:8443/path`);
+    await button("More").click();
     await page.fill("#count", "1");
-    await button("Run").click();
+    await start(page, stage.service.key);
     await page.locator(".verdict").waitFor();
     expect(page.url()).toEndWith(`#/ping/${TARGETS.far}?count=1`);
     expect(await page.inputValue("#subject")).toBe(TARGETS.far);
@@ -328,14 +362,14 @@ describe("A run", () => {
       await page.evaluate(`sessionStorage.setItem("sixscope-key", "${stage.service.key}")`);
       await route.fulfill({ response });
     });
-    await button("Run").click();
+    await start(page, stage.service.key);
     await page.getByText(/does not accept this key/).waitFor();
     expect(await page.evaluate<string>(`sessionStorage.getItem("sixscope-key")`)).toBe(
       stage.service.key,
     );
     await page.unroute(/api.v1.ping/);
-    await button("Run again").click();
-    await page.getByText(/^Finished: /).waitFor();
+    await button("Run").click();
+    await ended(page);
     expect(await textOf(".verdict")).toContain("replied to all");
   });
 });
@@ -357,21 +391,20 @@ describe("Trace", () => {
   pageTest("shows each hop as soon as it answers, in the order of their delays", async () => {
     await eventByEvent(page);
     await open("#/trace/slow.example.test");
-    await page.fill("#key", stage.service.key);
     await page.evaluate(`globalThis.counts = [];
       new MutationObserver(() => {
         const answered = document.querySelectorAll(".hop:not(.silent)").length;
         if (answered !== (counts.at(-1) ?? 0)) counts.push(answered);
       }).observe(document.body, { childList: true, subtree: true });`);
-    await button("Run").click();
-    await button("Run again").waitFor();
+    await start(page, stage.service.key);
+    await ended(page);
     expect(await page.evaluate("counts")).toEqual([1, 2, 3, 4]);
   });
 
   pageTest("says which router ended it", async () => {
     await runTool("#/trace/unreachable.example.test");
     expect(await textOf(".verdict")).toBe(
-      "2001:db8:100:44::1 answered no-route at hop 5, and the path ends there.",
+      "2001:db8:100:44::1 answered no route at hop 5, and the path ends there.",
     );
   });
 
@@ -405,7 +438,7 @@ describe("Trace", () => {
 
   pageTest("says which link was too narrow, and for how many bytes", async () => {
     await runTool("#/trace/narrow.example.test");
-    expect(await textOf(".verdict")).toContain("answered packet-too-big at hop");
+    expect(await textOf(".verdict")).toContain("answered packet too big at hop");
     expect(await page.locator(".hop").last().locator(".tag").textContent()).toBe(
       "next link MTU 1280",
     );
@@ -413,8 +446,7 @@ describe("Trace", () => {
 
   pageTest("frees its probe slot when its page is left", async () => {
     await open("#/trace/silent.example.test");
-    await page.fill("#key", stage.service.key);
-    await button("Run").click();
+    await start(page, stage.service.key);
     await page.locator(".hop").nth(2).waitFor();
     await page.close();
     // The log has 499 for a client that left.
@@ -425,26 +457,30 @@ describe("Trace", () => {
 describe("the key", () => {
   pageTest("is asked for once, stays in the tab, and can be forgotten", async () => {
     await runTool("#/ping/www.example.test?count=1");
-    expect(await textOf(".kept")).toContain("stays in this tab");
+    await button("More").click();
+    expect(await textOf(".kept")).toContain("kept until this tab closes");
     await page.reload();
     expect(await page.locator("#key").count()).toBe(0);
     page = await context.newPage();
     await open("#/ping");
+    await button("More").click();
     expect(await page.locator("#key").count()).toBe(1);
     await runTool("#/ping/www.example.test?count=1");
-    await button("Forget it").click();
+    await button("Remove key").click();
     expect(await page.locator("#key").count()).toBe(1);
     expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
   });
 
   pageTest("stays on the device if one ticks that", async () => {
     await open("#/ping/www.example.test?count=1");
+    await button("Run").click();
     await page.fill("#key", stage.service.key);
     await page.getByLabel("Keep it on this device").check();
     await button("Run").click();
-    await button("Run again").waitFor();
+    await ended(page);
     page = await context.newPage();
     await open("#/trace/www.example.test");
+    await button("More").click();
     expect(await textOf(".kept")).toContain("kept on this device");
     expect(page.url()).not.toContain("sx_");
   });
@@ -470,7 +506,7 @@ describe("a bookmark", () => {
   pageTest("comes back with its result by the back button", async () => {
     await runTool("#/dns/same.example.test");
     await page.fill("#subject", "www.example.test");
-    await button("Run again").click();
+    await button("Run").click();
     await page.locator(".reply .warn").first().waitFor();
     await page.goBack();
     await page.getByText("The three resolvers agree.").waitFor();
@@ -524,8 +560,7 @@ pageTest("a caller over its limit reads when to try again", async () => {
   expect(await textOf(".limit")).toBe("0 of 100 requests left");
   // A key has a limit of its own.
   await page.locator("nav a", { hasText: "Trace" }).first().click();
-  await page.fill("#key", stage.service.key);
-  await button("Run").click();
+  await start(page, stage.service.key);
   await page.locator(".verdict").waitFor();
   expect(await page.locator("#form-problem").count()).toBe(0);
 });

@@ -2,7 +2,7 @@
 import { describe, expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { testOnStage } from "./on-stage.ts";
-import { eventByEvent, MARKUP, runAt, type Stage } from "./stage.ts";
+import { ended, eventByEvent, MARKUP, runAt, type Stage, start } from "./stage.ts";
 
 let stage: Stage;
 let page: Page;
@@ -43,23 +43,22 @@ describe("mtr", () => {
     async () => {
       await runTool("#/mtr/losing.example.test?rounds=40&intervalMs=100");
       expect(await textOf(".announce")).toMatch(
-        /^The target did not reply to \d+ of 40 probes \([\d.]+ %\): the loss is between \d+ and \d+ %\. The loss begins between hop 3 \(core3\.example\.test\) and hop 4 \(core4\.example\.test\)\. At hop 2, some probes got no answer, though the path behind loses less\.$/,
+        /^The target did not reply to \d+ of 40 probes \([\d.]+ %\): the loss is between \d+ and \d+ %\. The loss begins between hop 3 \(core3\.example\.test\) and hop 4 \(core4\.example\.test\)\. Hop 2 ignores some probes; that is not loss, as later hops lose less\.$/,
       );
       const limited = page.locator(".hop", { hasText: "does not answer every probe" });
       expect(await limited.locator(".position").allTextContents()).toEqual(["2"]);
       expect(await page.locator(".number.bad").count()).toBe(3);
       expect(await cells("Sent")).toEqual(Array(6).fill("40"));
-      expect(await page.locator(".beside svg").count()).toBe(6);
+      expect(await page.locator(".heat tbody tr").count()).toBe(6);
     },
   );
 
   pageTest("has each round as it ends, and the whole afterwards", async () => {
     await eventByEvent(page);
     await open("#/mtr/limited.example.test?rounds=4&intervalMs=300");
-    await page.fill("#key", stage.service.key);
     const rounds = await watch(".facts div:first-child dd");
-    await button("Run").click();
-    await button("Run again").waitFor();
+    await start(page, stage.service.key);
+    await ended(page);
     expect(await rounds()).toEqual([1, 2, 3, 4].map((round) => `${round}, times in ms`));
     expect(await textOf(".announce")).toStartWith("The target replied to all 4 probes.");
   });
@@ -105,11 +104,11 @@ describe("mtr", () => {
   });
 
   pageTest.each([
-    ["mtr/www.example.test?rounds=101", "rounds", "from 1 to 100"],
-    ["mtr/www.example.test?intervalMs=99", "intervalMs", "from 100 to 1000"],
-    ["mtr/www.example.test?maxHops=65", "maxHops", "from 1 to 64"],
-    ["mtr/192.0.2.1", "192.0.2.1", "is not a valid IPv6 address"],
-    ["mtu/ff02::1", "ff02::1", "cannot be probed"],
+    ["mtr/www.example.test?rounds=101", "Rounds", "from 1 to 100"],
+    ["mtr/www.example.test?intervalMs=99", "Interval in ms", "from 100 to 1000"],
+    ["mtr/www.example.test?maxHops=65", "Max hops", "from 1 to 64"],
+    ["mtr/192.0.2.1", "192.0.2.1", "is an IPv4 address"],
+    ["mtu/ff02::1", "ff02::1", "is a multicast address"],
     ["mtu/missing.example.test", "missing.example.test", "does not exist"],
   ])("%s: the error names %s", async (place, cause, message) => {
     await runTool(`#/${place}`);
@@ -123,7 +122,7 @@ describe("Path MTU", () => {
     await runTool("#/mtu/tunnel.example.test");
     expect(await textOf(".facts div:first-child dd")).toBe("1420 bytes");
     expect(await textOf(".verdict")).toBe(
-      "2001:db8:100:234::1 at hop 4 says Packet Too Big: its next link carries 1420 bytes.",
+      "The path MTU is 1420 bytes: the link behind hop 4 (2001:db8:100:234::1) is the narrowest.",
     );
     expect(await page.locator(".hop .number").allTextContents()).toEqual(
       [1500, 1500, 1480, 1480, 1420, 1420].map((bytes) => `${bytes} bytes`),
@@ -158,15 +157,14 @@ describe("Path MTU", () => {
   pageTest("shows each hop as soon as it is measured", async () => {
     await eventByEvent(page);
     await open("#/mtu/blackhole.example.test");
-    await page.fill("#key", stage.service.key);
-    const said = await watch(".announce");
+    const said = await watch(".waiting, .verdict");
     await page.evaluate(`globalThis.hops = [];
       new MutationObserver(() => {
         const count = document.querySelectorAll(".hop").length;
         if (count !== (hops.at(-1) ?? 0)) hops.push(count);
       }).observe(document.body, { childList: true, subtree: true });`);
-    await button("Run").click();
-    await button("Run again").waitFor();
+    await start(page, stage.service.key);
+    await ended(page);
     expect(await said()).toEqual(["Waiting for the first answer", await textOf(".verdict")]);
     expect(await page.evaluate("hops")).toEqual([1, 2, 3, 4, 5, 6]);
   });
@@ -177,16 +175,16 @@ describe("Paths", () => {
   async function search(wanted: number, count: number): Promise<void> {
     await runTool(`#/trace/equal.example.test?paths=${wanted}`);
     while (!(await textOf(".announce")).includes(`${count} paths`)) {
-      await button("Run again").click();
+      await button("Run").click();
       await button("Stop").waitFor();
-      await button("Run again").waitFor();
+      await ended(page);
     }
   }
 
   pageTest("draws each node once, marks the branch that loses, and is copied whole", async () => {
     await search(8, 4);
-    expect(await textOf(".announce .verdict.bad")).toMatch(
-      /^4 paths for \d+ flow labels; with 95 % confidence at each router, there are no others\. Path [1-4] of 4 did not reach the target\.$/,
+    expect(await textOf(".verdict.bad")).toMatch(
+      /^Found 4 paths with \d+ flow labels\. .*Path [1-4] of 4 did not reach the target\.$/,
     );
     const nodes = page.locator(".graph .hop");
     const addresses = (await nodes.locator(".ip").allTextContents()).map((ip) => ip.slice(-1));
@@ -198,15 +196,17 @@ describe("Paths", () => {
     const lost = nodes.filter({ hasText: "::9" });
     expect(await lost.textContent()).toMatch(/path [1-4]: no reply from here on/);
     expect(await lost.locator("circle.lossy").count()).toBe(1);
+    expect(await page.locator(".bundle .lost").count()).toBe(1);
     const text = await copied("Copy as text");
     expect(text.match(/^--flow-label \d+, \d+ of \d+ flow labels, 6 hops$/gm)).toHaveLength(3);
-    expect(text).toMatch(/^--flow-label .*, not reached: gap-limit$/m);
+    expect(text).toMatch(/^--flow-label .*, not reached: gap limit$/m);
     expect(text).toContain("2001:db8:100:30::9");
   });
 
   pageTest("traces one path alone, by its flow label", async () => {
     await search(2, 2);
     expect(await textOf(".announce")).toContain("there may be more.");
+    await page.getByText("Hops with addresses").click();
     const link = page.getByRole("link", { name: /^Trace \d+ alone$/ }).nth(1);
     const label = /\d+/.exec((await link.textContent()) ?? "")?.[0] ?? "";
     const position = page.locator(".graph .hop", { hasText: "path 2" }).first();
@@ -214,15 +214,68 @@ describe("Paths", () => {
     await link.click();
     while ((await page.inputValue("#flowLabel")) !== label) await Bun.sleep(20);
     await button("Run").click();
-    await button("Run again").waitFor();
+    await ended(page);
     expect(await page.locator(".hop .ip").allTextContents()).toContain(second ?? "");
     expect(await textOf(".facts")).toContain(`flow label ${label}`);
     expect(page.url()).toEndWith(`?flowLabel=${label}`);
   });
 
+  pageTest("are a bundle of threads that opens, and each is shown alone", async () => {
+    await runTool("#/trace/wide.example.test?paths=16");
+    const threads = page.locator(".bundle .thread");
+    const ways = page.getByRole("button", { name: /^\d+ ways ›$/ });
+    const count = Number.parseInt((await ways.textContent()) ?? "", 10);
+    expect(count).toBeGreaterThan(1);
+    expect(await textOf("figcaption")).toMatch(
+      new RegExp(`${count} ways between hop \\d \\S+ and hop \\d \\S+\\.`),
+    );
+    const line = page.locator(".bundle");
+    const height = async () => (await line.boundingBox())?.height ?? 0;
+    expect(await threads.count()).toBe(count);
+    expect(await page.locator(".bundle .ring").count()).toBe(0);
+    expect(await height()).toBeLessThanOrEqual(24);
+    expect(await ways.getAttribute("aria-expanded")).toBe("false");
+    await ways.click();
+    expect(await button("Close").getAttribute("aria-expanded")).toBe("true");
+    expect(await threads.count()).toBe(count);
+    expect(await page.locator(".bundle .ring").count()).toBe(count);
+    expect(await height()).toBeGreaterThanOrEqual(9 * (count - 1));
+    // A press on a thread shows it alone, and one more shows them all.
+    const faint = page.locator(".bundle .faint");
+    const [, second] = await page.locator(".bundle .press").all();
+    const box = await second?.boundingBox();
+    if (!box) throw new Error("no second thread");
+    const press = () => page.mouse.click(box.x + box.width / 2, box.y + 4.5);
+    await press();
+    expect(await faint.count()).toBe(count - 1);
+    await press();
+    expect(await faint.count()).toBe(0);
+    await button("Close").click();
+    // So does its button, which opens the bundle.
+    await page.getByText("Hops with addresses").click();
+    await button("Path 2").click();
+    expect(await button("Path 2").getAttribute("aria-pressed")).toBe("true");
+    expect(await faint.count()).toBe(count - 1);
+    await button("Close").click();
+    expect(await faint.count()).toBe(0);
+  });
+
+  pageTest("are a row that opens their list on a narrow screen", async () => {
+    await runTool("#/trace/wide.example.test?paths=16");
+    await page.setViewportSize({ width: 390, height: 800 });
+    const ways = page.locator(".standing").getByRole("button", { name: /^\d+ ways/ });
+    await ways.waitFor();
+    const list = page.getByRole("list", { name: "Paths", exact: true });
+    expect(await list.isVisible()).toBe(false);
+    await ways.click();
+    await list.waitFor();
+    expect(await ways.getAttribute("aria-expanded")).toBe("true");
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
   pageTest.each([
-    ["paths=17", "paths", "from 1 to 16"],
-    ["flowLabel=1048576", "flowLabel", "from 0 to 1048575"],
+    ["paths=17", "Paths", "from 1 to 16"],
+    ["flowLabel=1048576", "Flow label", "from 0 to 1048575"],
   ])("%s: the error names the parameter", async (query, parameter, message) => {
     await runTool(`#/trace/equal.example.test?${query}`);
     expect(await textOf("form .problem")).toContain(parameter);

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { testOnStage } from "./on-stage.ts";
-import type { Stage } from "./stage.ts";
+import { type Stage, start } from "./stage.ts";
 
 let stage: Stage;
 let page: Page;
@@ -14,7 +14,7 @@ const pageTest = testOnStage((visit) => {
 /** Runs the form, and returns the query that it sent. */
 async function asked(tool: string): Promise<string> {
   const request = page.waitForRequest((one) => one.url().includes(`/api/v1/${tool}/`));
-  await page.getByRole("button", { name: /^Run( again)?$/ }).click();
+  await start(page, stage.service.key, "Run");
   return new URL((await request).url()).search;
 }
 
@@ -28,7 +28,7 @@ pageTest("the forms of ping, trace and mtr ask a port where TCP or UDP is chosen
     await page.goto("about:blank");
     await page.goto(`${stage.url}#/${tool}`);
     await page.fill("#subject", "::1");
-    if (await page.locator("#key").count()) await page.fill("#key", stage.service.key);
+    await page.getByRole("button", { name: "More" }).click();
     expect(await page.locator("#port").count()).toBe(0);
     await page.selectOption("#protocol", "tcp");
     await page.fill("#port", "443");
@@ -38,7 +38,7 @@ pageTest("the forms of ping, trace and mtr ask a port where TCP or UDP is chosen
     expect(await asked(path)).toBe("?protocol=tcp&port=444");
     const problem = page.locator("#port-problem");
     await problem.waitFor();
-    expect(await problem.textContent()).toContain("port 444 is not one that this service probes");
+    expect(await problem.textContent()).toContain("Port: 444 is not one that this service probes");
     // A port that was typed is kept, but not sent without its protocol.
     await page.selectOption("#protocol", "icmp");
     expect(await page.locator("#port").count()).toBe(0);
@@ -58,7 +58,7 @@ pageTest("what is typed and chosen before the browser draws is kept", async () =
     "requestAnimationFrame = (draw) => setTimeout(() => draw(Date.now()), 500)",
   );
   await page.goto("about:blank");
-  await page.goto(`${stage.url}#/ping`);
+  await page.goto(`${stage.url}#/ping?protocol=udp`);
   await page.fill("#subject", "::1");
   await page.selectOption("#protocol", "tcp");
   const DRAWN_MS = 1000;

@@ -228,17 +228,36 @@ export function pageUrl({ urls }: Service): string {
   ).href;
 }
 
-/** Opens a place, gives it the key if it asks for one, and runs it to its end if it has to be told to. */
+/** Starts the tool that the page shows, with the key if it asks for one. */
+export async function start(page: Page, key: string, name: string | RegExp = /^(Check|Run)$/) {
+  const button = page.getByRole("button", { name });
+  await button.click();
+  const asks = page.locator("#key");
+  const begun = page.locator(".stamp, .problem").first();
+  await asks.or(begun).first().waitFor();
+  if (!(await asks.isVisible())) return;
+  await page.fill("#key", key);
+  await button.click();
+}
+
+/** Waits until the tool that the page shows has ended. */
+export async function ended(page: Page): Promise<void> {
+  await page
+    .locator('#result[aria-busy="false"] .stamp, #result[aria-busy="false"] .problem')
+    .first()
+    .waitFor();
+}
+
+/** Opens a place, and runs it to its end, with the key if it asks for one, if it has to be told to. */
 export async function runAt(page: Page, place: string, key: string): Promise<void> {
   await page.goto(place);
   const [, tool] = /#\/([a-z-]+)/.exec(place) ?? [];
   // The page shows another place a moment after its address has changed.
-  if (tool) await page.locator(`nav [aria-current][href^="#/${tool}"]`).waitFor();
-  if (await page.locator("#key").isVisible()) await page.fill("#key", key);
-  const run = page.getByRole("button", { name: "Run", exact: true });
-  if (!(await run.isVisible())) return;
-  await run.click();
-  await page.getByRole("button", { name: "Run again" }).waitFor();
+  if (!tool) return;
+  await page.locator(`nav [aria-current][href^="#/${tool}"]`).waitFor();
+  if (!(await page.getByRole("button", { name: /^(Check|Run)$/ }).isVisible())) return;
+  await start(page, key);
+  await ended(page);
 }
 
 /** Gives the page's next documents each event of a run when what the one before changed is drawn, however slow it is. */

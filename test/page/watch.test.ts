@@ -1,9 +1,19 @@
 /** The tab of watches, in a real browser: the list, the charts of a watch, and both sides of a change. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setSystemTime,
+  test,
+} from "bun:test";
 import { source } from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { aligned } from "../../src/page/browser/watch/aligned.ts";
 import { watchHash, watchPlaceOf } from "../../src/page/browser/watch/place.ts";
+import { mannerText, sentencesOf, timeText } from "../../src/page/browser/watch/words.ts";
 import CHECK from "../../src/tools/check/example.json" with { type: "json" };
 import { change, watch, watches } from "../../src/watch/endpoint.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
@@ -34,15 +44,47 @@ describe("the place in the address", () => {
 test.each<[about: string, before: string, after: string, rows: string]>([
   ["nothing", "", "", ""],
   ["the same", "ab", "ab", "aa bb"],
-  ["one replaced", "abc", "axc", "aa b- -x cc"],
+  ["one replaced", "abc", "axc", "aa bx cc"],
+  ["one replaced by two", "abc", "axyc", "aa bx -y cc"],
   ["one more", "ac", "abc", "aa -b cc"],
   ["one fewer", "abc", "ac", "aa b- cc"],
-  ["all", "ab", "xy", "a- b- -x -y"],
+  ["all", "ab", "xy", "ax by"],
+  ["one that moved", "abc", "bca", "-b -c aa b- c-"],
 ])("both sides: %s", (_, before, after, rows) => {
-  const text = aligned([...before], [...after]).map((row) =>
+  const text = aligned([...before], [...after], String).map((row) =>
     row.map((cell) => cell ?? "-").join(""),
   );
   expect(text.join(" ")).toBe(rows);
+});
+
+test.each<[text: string, first: string, others: string]>([
+  ["It works.", "It works", ""],
+  ["No loss", "No loss", ""],
+  ["2001:db8::1 is slow. It takes 1.5 ms. Wait.", "2001:db8::1 is slow", "It takes 1.5 ms. Wait."],
+])("the first sentence of %j", (text, first, others) =>
+  expect(sentencesOf(text)).toEqual([first, others]),
+);
+
+test.each<[at: string, text: string]>([
+  ["2027-02-03T00:00:00.000Z", "00:00"],
+  ["2027-02-02T23:59:59.000Z", "Tue 23:59"],
+  ["2027-01-28T00:00:00.000Z", "Thu 00:00"],
+  ["2027-01-27T23:59:00.000Z", "2027-01-27"],
+])("%s on a Wednesday is %s", (at, text) => {
+  setSystemTime(new Date("2027-02-03T12:00:00.000Z"));
+  expect(timeText(at)).toBe(text);
+  setSystemTime();
+});
+
+test.each<[line: string, everySeconds: number, text: string]>([
+  ["check a.test", 300, "check, every 5 min"],
+  ["check a.test port=25 from=ams,fra", 90, "check port 25 from ams,fra, every 90 s"],
+  ["mtr a.test", 86_400, "mtr, every 1 d"],
+  ["here", 3600, "every 1 h"],
+])("%s every %d s is %s", (name, everySeconds, text) => {
+  const target = name === "here" ? null : "a.test";
+  const watch = { ...{ name, target, everySeconds }, tool: name.split(" ")[0] };
+  expect(mannerText(watch as Parameters<typeof mannerText>[0])).toBe(text);
 });
 
 const HOUR_MS = 3_600_000;
@@ -64,7 +106,7 @@ const row = (index: number, code: (typeof CODES)[number] | null) => ({
   target: `n${index}.example`,
   from: index === 1 ? "ams,fra" : null,
   everySeconds: index === 1 ? 90 : 300,
-  verdict: code && { code, text: `It is ${code}.`, since: at(26 * HOUR_MS) },
+  verdict: code && { code, text: `n${index}.example is ${code}. It was.`, since: at(0) },
   last: code && {
     at: at(60_000),
     rtt: code === "works" ? 14.6 : null,
@@ -108,8 +150,11 @@ const CHANGES = [
   { id: 19, at: at(5 * HOUR_MS), kind: "path", text: "Another router at hop 4.", confirmed: true },
 ];
 
+const { path: _, ...details } = CHECK.details;
+const PATHLESS = { ...CHECK, details };
+
 const CHANGE = {
-  ...{ before: CHECK, after: CHECK },
+  ...{ before: PATHLESS, after: PATHLESS },
   diff: [
     {
       ...{ kind: "path", text: "Another router at hop 4.", hop: 4 },
@@ -120,6 +165,24 @@ const CHANGE = {
     { location: "ams", result: CHECK },
     { location: "fra", error: { message: "No." } },
   ],
+};
+
+/** A change of a trace from some routers to others. */
+const pathChange = (...sides: readonly (readonly string[])[]) => {
+  const [before, after] = sides.map((names) => ({
+    ip: "2001:db8::80",
+    hops: names.map((name, index) => {
+      const isSilent = name === "*";
+      return {
+        hop: index + 1,
+        ip: isSilent ? null : name,
+        hostname: isSilent ? null : name,
+        rtt: isSilent ? null : 9,
+      };
+    }),
+    details: { startedAt: at(0), verdict: { code: "reached", text: "" } },
+  }));
+  return { before, after, diff: CHANGE.diff, evidence: null };
 };
 
 test.each([
@@ -201,54 +264,66 @@ pageTest("without a key, the tab asks for one", async () => {
   await page.fill("#key", service.key);
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByText("Nothing is watched.").waitFor();
-  expect(await page.locator("nav [aria-current=page]").textContent()).toBe("Watched");
+  expect(await page.locator("nav [aria-current=page]").textContent()).toBe("Watch");
 });
 
 pageTest("the list shows the broken first, then the doubtful, then the rest", async () => {
   await open("#/watch", { "": listOf([...CODES, null].map((code, index) => row(index, code))) });
-  await page.locator(".watches li").nth(4).waitFor();
-  expect(await texts(".watches strong")).toEqual([
-    "Broken",
-    "Broken",
-    "Doubtful",
-    "Good",
-    "No run yet",
+  const rows = page.locator(".watches tbody tr");
+  await rows.nth(4).waitFor();
+  expect(await texts(".watches td:first-child")).toEqual([
+    ...["No", "No", "Not known", "Yes", "No run yet"],
   ]);
-  expect(await page.locator("h1").textContent()).toBe("2 broken, 1 doubtful");
-  const first = await page.locator(".watches li").first().textContent();
-  for (const text of [
-    "n1.example",
-    "check port=25 from=ams,fra, every 90 s",
-    "It is port-silent.",
-    "100 % lost",
-    "1 change",
-  ])
-    expect(first).toContain(text);
-  expect(await page.locator(".watches li").nth(3).locator(".numbers").textContent()).toContain(
-    "14.6 ms",
+  expect(await page.locator("h1").textContent()).toBe("2 are broken. n1.example and n3.example.");
+  expect(await page.locator("h1 .bad").textContent()).toBe("2 are broken.");
+  expect(await page.locator(".evidence").textContent()).toBe(
+    "1 other may need a look. 2 confirmed changes in the last day.",
   );
-  // The line is between what is said and the numbers.
-  const places = await page
-    .locator(".watches li")
-    .first()
-    .locator("> *")
-    .evaluateAll((found) => found.map((each) => each.getBoundingClientRect().left));
-  expect(places).toEqual(places.toSorted((a, b) => a - b));
-  expect(places).toHaveLength(5);
+  const headings = await texts(".watches th");
+  expect(headings.toSpliced(3, 1)).toEqual([
+    ...["Works", "Target", "Now", "Median", "Loss", "Changes"],
+  ]);
+  expect(headings[3]).toMatch(/^(\d\d:\d\d){2}now$/);
+  const cells = (at: number) => rows.nth(at).locator("td").allTextContents();
+  const since = `since ${at(0).slice(11, 16)}`;
+  expect(await cells(0)).toEqual([
+    ...["No", "n1.examplecheck port 25 from ams,fra, every 90 s", `Is port-silent${since}`],
+    ...["", "–", "100 %", "1"],
+  ]);
+  expect((await cells(3)).slice(4)).toEqual(["14.6 ms", "0 %", "0"]);
+  // Each cell is below its heading.
+  const lefts = (of: string) =>
+    page.locator(of).evaluateAll((all) => all.map((each) => each.getBoundingClientRect().left));
+  expect(await lefts(".watches tbody tr:first-child td")).toEqual(await lefts(".watches th"));
   // A value for each part, and nothing where no run was.
   const line = (name: string) => page.locator(".day").first().locator(`.${name}`).getAttribute("d");
-  expect((await line("none"))?.split("M").length).toBe(2);
-  expect((await line("broken"))?.split("M").length).toBe(22);
+  expect((await line("soft"))?.split("M").length).toBe(2);
+  expect((await line("thick"))?.split("M").length).toBe(22);
   expect((await line("line"))?.split("L").length).toBe(51);
   expect(asked).toEqual([`/api/v1/watch?points=${POINTS}`]);
 });
 
+pageTest.each<[about: string, codes: (typeof CODES)[number][], answer: string]>([
+  ["one is broken", ["works", "port-silent"], `One is broken. n1.example is port-silent since`],
+  ["one is doubtful", ["works", "unknown"], "One needs a look. n1.example is unknown since"],
+  [
+    "many are",
+    Array(5).fill("unknown"),
+    "5 need a look. n0.example, n1.example, n2.example and others.",
+  ],
+  ["all work", ["works", "works"], "All work."],
+])("the headline says that %s", async (_, codes, answer) => {
+  await open("#/watch", { "": listOf(codes.map((code, index) => row(index, code))) });
+  expect(await page.locator("h1").textContent()).toStartWith(answer);
+});
+
 pageTest("lines of the file that are wrong, and a history that is not kept, are told", async () => {
   const more = { wrong: [{ line: 3, text: "every is too short" }], problem: "the disk is full" };
-  await open("#/watch", { "": listOf([row(0, "works")], more) });
+  await open("#/watch", { "": listOf([row(1, "works")], more) });
   await page.getByText("Line 3 of the file: every is too short").waitFor();
   await page.getByText("No history is kept now: the disk is full").waitFor();
-  expect(await page.locator("h1").textContent()).toBe("None is broken.");
+  await page.getByText("The file of watches").click();
+  await page.getByText("check n1.example port=25 from=ams,fra every=90s").waitFor();
 });
 
 const NAME = "check n1.example port=25 from=ams,fra";
@@ -260,43 +335,112 @@ pageTest(
     await open("#/watch", { "": ALL, [NAME]: seriesOf(CHANGES) });
     await page.getByRole("link", { name: "n1.example" }).click();
     await page.locator(".timeline").waitFor();
-    expect(await texts(".mark text")).toEqual(["1–2", "3"]);
+    expect(await page.locator("h1").textContent()).toBe(
+      `Yes. n1.example is works since ${at(0).slice(11, 16)}.`,
+    );
+    expect(await page.locator(".evidence").textContent()).toBe("It was.");
+    expect(await texts(".timeline .mark")).toEqual(["1–2", "3"]);
     expect(await texts(".gap")).toEqual(["no runs: it did not run"]);
-    expect(await texts(".changes li > a")).toEqual(["3", "2", "1"]);
+    expect(await texts(".timeline .name")).toEqual(["Round trip", "Loss", "Verdict"]);
+    expect(await texts(".timeline .end")).toEqual(["30 ms", "15", "0", "100 %", "0"]);
+    expect(await texts(".change .mark")).toEqual(["3", "2", "1"]);
     expect(await page.locator("figcaption").textContent()).toBe(
-      "2004 runs, broken in 3 of 168 parts of the time, loss in 3",
+      "Broken in 3 of 168 parts of the time, loss in 3",
     );
     // Neither the gap nor what did not work is bridged.
     const path = (name: string) => page.locator(`.timeline .${name}`).first().getAttribute("d");
     expect((await path("line"))?.split("M").length).toBe(4);
-    expect((await path("broken"))?.split("M").length).toBe(4);
+    expect((await path("thick"))?.split("M").length).toBe(4);
+    // The time that is shown is underlined, and the marks of an axis are small.
+    const styleOf = (selector: string, property: string) =>
+      page
+        .locator(selector)
+        .first()
+        .evaluate((each, of) => getComputedStyle(each)[of as "top"], property);
+    const edges = ["Week", "Day"].map((name) => styleOf(`.tools a:text("${name}")`, "borderColor"));
+    expect(await edges[0]).not.toBe(`${await edges[1]}`);
+    expect(await styleOf(".timeline .end", "fontSize")).toBe("12px");
+    // The address changes before the page asks.
+    const asked = page.waitForRequest(/since=24h/);
     await page.getByRole("link", { name: "Day" }).click();
-    await page.waitForURL(/hours=24/);
-    expect(asked.some((path) => path.includes("since=24h"))).toBe(true);
+    await asked;
   },
 );
 
-pageTest("a change that is open has both sides beside each other, and its evidence", async () => {
+/** The rows of both sides, without the numbers and times of hops. */
+const sides = () =>
+  page
+    .locator(".sides tbody tr")
+    .evaluateAll((rows) =>
+      rows.map(({ children }) =>
+        [...children].map(({ children }) =>
+          `${children[1]?.textContent}${children[2]?.textContent}`.trim(),
+        ),
+      ),
+    );
+
+const openChange = async (detail: object) => {
   await open(watchHash({ name: NAME, hours: 168, change: 19 }), {
-    "": ALL,
-    [NAME]: seriesOf(CHANGES),
-    [`${NAME}/changes/19`]: CHANGE,
+    ...{ "": ALL, [NAME]: seriesOf(CHANGES), [`${NAME}/changes/19`]: detail },
   });
   await page.locator(".sides").waitFor();
-  const rows = await page
-    .locator(".sides tbody tr")
-    .evaluateAll((found) =>
-      found.map((each) => [...each.children].map(({ textContent }) => textContent)),
-    );
-  expect(rows).toEqual([
+};
+
+pageTest("a change that is open has both sides beside each other, and its evidence", async () => {
+  await openChange(CHANGE);
+  expect(await sides()).toEqual([
     ["2001:db8::1", "2001:db8::1"],
-    ["− 2001:db8::4", ""],
-    ["", "+ 2001:db8::44"],
+    ["− 2001:db8::4", "+ 2001:db8::44"],
   ]);
-  expect(await texts(".evidence li")).toEqual([`ams: ${CHECK.details.verdict.text}`, "fra: No."]);
-  expect(await texts(".mark.open text")).toEqual(["3"]);
-  await page.locator(".changes [aria-expanded=true]").click();
+  await page.getByText("Unchanged: verdict, addresses and certificate.").waitFor();
+  await page.getByText(`ams: ${CHECK.details.verdict.text}`).waitFor();
+  await page.getByText("fra: No.").waitFor();
+  expect(await texts(".timeline .open")).toEqual(["3"]);
+  await page.locator(".change [aria-expanded=true]").click();
   await page.locator(".sides").waitFor({ state: "detached" });
+});
+
+pageTest("a change of a path has all hops, those that did not change in one row", async () => {
+  await openChange(pathChange(["a", "*", "b", "z"], ["a", "*", "c", "d", "z"]));
+  expect(await sides()).toEqual([
+    ["a", "a"],
+    ["no reply", "no reply"],
+    ["− b", "+ c"],
+    ["undefinedundefined", "+ d"],
+    ["z", "z"],
+  ]);
+  expect(await texts(".sides tbody tr:last-child td")).toEqual(["4  z 9.00 ms ", "5  z 9.00 ms "]);
+  await page.getByText("Unchanged: verdict and addresses.").waitFor();
+  // Both ways lie, on one scale: what is faster ends sooner.
+  const site = (at: number) => page.locator(".sides .site").nth(at).boundingBox();
+  expect((await site(0))?.y).toBe((await site(1))?.y as number);
+  // On a phone, one side is below the other one.
+  await page.setViewportSize({ width: 390, height: 844 });
+  const box = async (name: string) => {
+    const { x, y } = (await page.getByRole("heading", { name }).boundingBox()) ?? { x: 0, y: 0 };
+    return { x, y };
+  };
+  const [before, after] = [await box("Before"), await box("After")];
+  expect(after.x).toBe(before.x);
+  expect((await page.locator(".sides tr:last-child td").first().boundingBox())?.y).toBeLessThan(
+    after.y,
+  );
+});
+
+pageTest("a change can be copied for a provider, in five lines", async () => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await openChange(CHANGE);
+  await page.getByRole("button", { name: "Copy for your provider" }).click();
+  await page.getByText("Copied").waitFor();
+  expect(`${await page.evaluate("navigator.clipboard.readText()")}`.split("\n")).toEqual([
+    "Another router at hop 4.",
+    "Where  hop 4 on the way to n1.example",
+    "Tried  check port 25 from ams,fra, every 90 s",
+    `When   since ${at(5 * HOUR_MS)
+      .slice(0, 16)
+      .replace("T", " ")} UTC`,
+    `Link   ${page.url()}`,
+  ]);
 });
 
 pageTest("a watch that is gone is said to be", async () => {
@@ -304,14 +448,14 @@ pageTest("a watch that is gone is said to be", async () => {
   await page.getByText("There is no watch of this name.").waitFor();
 });
 
-pageTest("from a watch, a tool is one press away, and the way back too", async () => {
+pageTest("from a watch, a check is one press away, and the way back too", async () => {
   await open("#/watch", { "": ALL });
-  await page.locator(".watches li").waitFor();
-  await page.locator("nav a", { hasText: "Ping" }).click();
+  await page.locator(".watches tbody tr").waitFor();
+  await page.getByRole("link", { name: "sixscope" }).click();
   await page.locator("#subject").waitFor();
   expect(await page.locator(".watches").count()).toBe(0);
   await page.goBack();
-  await page.locator(".watches li").waitFor();
+  await page.locator(".watches tbody tr").waitFor();
 });
 
 pageTest.each([
@@ -325,9 +469,11 @@ pageTest.each([
     [`${NAME}/changes/19`]: CHANGE,
   });
   await page
-    .locator(place === "#/watch" ? ".watches li" : ".sides")
+    .locator(place === "#/watch" ? ".watches tbody tr" : ".sides")
     .first()
     .waitFor();
+  // The headings are those of columns, which a phone does not have.
+  expect(await page.locator(".watches thead").isVisible()).toBe(false);
   const isTooWide = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
   expect(await page.evaluate(isTooWide)).toBe(false);
   // The policy of the page rules a script element out.

@@ -126,7 +126,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
       locations.map((each: { result: { details: object } }) => each.result.details),
     ).toMatchObject([{ location: "ams" }, { location: "fra" }]);
     expect(await paste(tool)).toMatch(
-      /^location +verdict +loss +median\nams +no-loss +0% .* ms\nfra +no-loss .*\n\nams\nseq .*\n::1\nThe target replied to all 4 requests\.\n.*\nfra\nseq .*\nReplies +4 of 4, 0 % lost\n/s,
+      /^location +verdict +loss +median\nams +no loss +0% .* ms\nfra +no loss .*\n\nams\nseq .*\n::1\nThe target replied to all 4 requests\.\n.*\nfra\nseq .*\nReplies +4 of 4, 0 % lost\n/s,
     );
     expect(await value(service, "sixscope_nats_connected")).toBe(1);
     expect(await value(service, "sixscope_location_asks_total", { outcome: "result" })).toBe(4);
@@ -149,7 +149,7 @@ describeWith(missing)("the walkthrough, with the compiled executable", () => {
     const some = await sixscope(["ping", "::1", "--from", "ams,gone"], variables, program);
     expect([some.status, some.stdout]).toEqual([
       1,
-      expect.stringContaining('No agent is at the location "gone"'),
+      expect.stringContaining('There is no location "gone"'),
     ]);
     const json = await sixscope(["ping", "::1", "--from", "all", "--json"], variables, program);
     expect(JSON.parse(json.stdout).locations).toHaveLength(2);

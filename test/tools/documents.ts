@@ -100,6 +100,16 @@ export const CHECK = {
       ...checkVerdict("www.example.com", 443, { steps: STEPS, rows: [], addresses: 2 }),
       at: "2001:db8:7::9",
     },
+    path: {
+      ...{ ip: "2001:db8::80", reached: true, brokenAfter: 1 },
+      hops: [
+        {
+          ...{ hop: 1, ip: "fe80::9", hostname: "router.example.net", rtt: 0.412 },
+          details: { zone: "eth7", network: NETWORK, nameLate: true },
+        },
+        { hop: 2, ip: "2001:db8::80", hostname: "www.example.com", rtt: 11.204 },
+      ],
+    },
     attempts: [
       {
         ...{ ip: "2001:db8::80", kind: "connect", made: 10, worked: 9, failed: { refused: 1 } },

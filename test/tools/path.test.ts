@@ -238,7 +238,7 @@ describe("loss by hop", () => {
     }
   });
 
-  test("begins with the rows of the trace, which count nothing", async () => {
+  test("begins with the rows of the trace, whose answers have a time and count nothing", async () => {
     const traced: TraceHop = { hop: 1, ip: ROUTER, hostname: null, rtt: 1, end: null };
     const { events } = await call(
       mtr,
@@ -252,7 +252,8 @@ describe("loss by hop", () => {
         },
       },
     );
-    const row = { sent: 0, received: 0, loss: null, avg: null, addresses: [] };
+    const times = { last: 1, min: 1, avg: 1, p50: 1, p95: 1, stdDev: 0 };
+    const row = { sent: 0, received: 0, loss: null, ...times, addresses: [] };
     expect(events).toMatchObject([
       [
         "round",
@@ -265,6 +266,29 @@ describe("loss by hop", () => {
         },
       ],
     ]);
+  });
+
+  test("shows what is behind a hop that has not answered, and that hop when the trace has ended", async () => {
+    const at = (hop: number): TraceHop => ({
+      ...{ hop, ip: `2a00:1450::${hop}`, hostname: null, rtt: hop, end: null },
+    });
+    const engine = {
+      mtr: async (_request: MtrRequest, { onHop }: MtrOptions) => {
+        onHop?.(at(1));
+        onHop?.(at(3));
+        onHop?.({ ...at(4), end: "reached" });
+        onHop?.({ ...at(2), ip: null, rtt: null });
+        return DONE;
+      },
+    };
+    const { events } = await call(mtr, { names: "no" }, engine);
+    const parts = events.map(([, data]) => data as MtrRound);
+    expect(parts.map(({ length, hops }) => [length, hops.map(({ hop }) => hop)])).toEqual([
+      [1, [1]],
+      [3, [3]],
+      [4, [2, 4]],
+    ]);
+    expect(parts.reduce(mergeRound).hops.map(({ p50 }) => p50)).toEqual([1, null, 3, 4]);
   });
 
   test("has no names if none are wanted", async () => {

@@ -1,3 +1,4 @@
+import type { Child } from "hono/jsx/dom";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { resultHash } from "./given.ts";
 import { Copy } from "./pictures/parts.tsx";
@@ -9,13 +10,14 @@ interface BelowProps extends ShellProps {
   /** The result, whole or as far as a run came; null if nothing is known. */
   document: object | null;
   /** The same as text. */
-  text?: () => string;
+  text?: () => string /** What opens on demand. */;
+  more?: Child;
   /** The run of a result that is whole; null for one that is not. */
   run?: Run | null;
 }
 
-/** The actions below a result: copy it as text or as a link, save its JSON, and get it from a shell. */
-export function Below({ bookmark, document: shown, text, run, ...shell }: BelowProps) {
+/** What can be done with a result: get it from a shell, copy it as a link or as text, save its JSON. */
+export function Below({ bookmark, document: shown, text, run, more, ...shell }: BelowProps) {
   const save = () => {
     const json = `${JSON.stringify(shown, null, 2)}\n`;
     const link = document.createElement("a");
@@ -27,21 +29,30 @@ export function Below({ bookmark, document: shown, text, run, ...shell }: BelowP
   };
   const linkTo = (hash: string) => new URL(hash, document.baseURI).href;
   return (
-    <footer class="below">
-      {shown && (
-        <p class="cluster">
-          {text && <Copy text={text} label="Copy as text" />}
-          <Copy text={() => linkTo(hashOf(bookmark))} label="Copy link" />
-          {run && (
-            <Copy text={() => resultHash(run, shown).then(linkTo)} label="Copy link with result" />
-          )}
-          <button type="button" onClick={save}>
-            Download JSON
-          </button>
-        </p>
-      )}
-      <p class="label">The same from a shell</p>
-      <Shell {...shell} />
+    <footer class="part">
+      <h2 class="side soft">More</h2>{" "}
+      <div class="more">
+        {more}
+        <details>
+          <summary>The same from a shell</summary>
+          <Shell {...shell} />
+        </details>
+        {shown && (
+          <>
+            <Copy text={() => linkTo(hashOf(bookmark))} label="Copy link" />
+            {run && (
+              <Copy
+                text={() => resultHash(run, shown).then(linkTo)}
+                label="Copy link with result"
+              />
+            )}
+            {text && <Copy text={text} label="Copy as text" />}
+            <button type="button" class="plain" onClick={save}>
+              Download JSON
+            </button>
+          </>
+        )}
+      </div>
     </footer>
   );
 }

@@ -34,7 +34,7 @@ const SENTENCES = {
     "Nothing can be said: no name for this test could be reached over the family of this page.\nAn extension of the browser, a proxy or the resolver may block the names. Try another browser or network.",
   "name-without-ipv4":
     "IPv6 works, but not under a name without an IPv4 address.\nYour resolver probably does not give out such names. Try another resolver.",
-  "ipv6-silent": `IPv6 is broken: there was no answer over it within ${PATIENCE_SECONDS} s.\nNames with IPv6 may open late or never. A firewall may drop IPv6, or a router announce it without a way out; with HTTPS, a black hole for large packets looks the same. Ask your provider, and turn IPv6 off until then.`,
+  "ipv6-silent": `IPv6 is broken: there was no answer over it within ${PATIENCE_SECONDS} s.\nYour router offers IPv6, but packets do not come back. Restart the router; if that does not help, send your provider this sentence.`,
   "no-ipv6":
     "IPv6 does not work: its connection failed.\nProbably your device has no IPv6 address, or a firewall or VPN refuses IPv6. Turn IPv6 on in the router, or ask your provider for it.",
   "large-answers":

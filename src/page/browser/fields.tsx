@@ -15,6 +15,8 @@ interface TextFieldProps
     Partial<FieldProps> {
   example?: string;
   kind?: "text" | "number" | "password";
+  /** Said in place of the hint. */
+  note?: string;
   /** True if the field may be empty. */
   isOptional?: boolean;
 }
@@ -40,9 +42,19 @@ const inputOf = ({ name, problem }: ProblemOfProps) => ({
   "aria-invalid": problem ? ("true" as const) : undefined,
 });
 
-/** A text field with its label, its hint, and the error that it caused. */
+/** A text field with its label and its hint. The error that it caused is shown by whoever has the field. */
 export function TextField(props: TextFieldProps) {
-  const { name, label, hint, example, value, onValue, problem = null, kind = "text" } = props;
+  const {
+    name,
+    label,
+    note,
+    hint = note,
+    example,
+    value,
+    onValue,
+    problem = null,
+    kind = "text",
+  } = props;
   return (
     <div class={`field ${kind}`}>
       <label for={name}>{label}</label>
@@ -60,11 +72,10 @@ export function TextField(props: TextFieldProps) {
         {...inputOf({ name, problem })}
       />
       {hint && (
-        <p class="hint" id={`${name}-hint`}>
-          {hint}
+        <p class={note ? "hint note" : "hint"} id={`${name}-hint`}>
+          {note ?? hint}
         </p>
       )}
-      <ProblemOf name={name} problem={problem} />
     </div>
   );
 }
@@ -75,7 +86,12 @@ export function OptionField({ option, ...field }: FieldProps & { option: PagePar
   const { name, label, choices } = option;
   if (choices === undefined) {
     const isOptional = option.default === "";
-    return <TextField {...{ ...field, name, label, isOptional }} kind="number" />;
+    return (
+      <div>
+        <TextField {...{ ...field, name, label, isOptional }} kind="number" />
+        <ProblemOf name={name} problem={problem} />
+      </div>
+    );
   }
   const input = inputOf({ name, problem });
   // By the alphabet, no is before yes.

@@ -12,6 +12,10 @@ export function choicesFor({ options }: Bookmark): string[] {
   return [...new Set([...all, ...NAMES, ...TAGS, ...named])].filter((name) => name !== "");
 }
 
+/** From where a choice measures, in words. */
+export const fromText = (value: string) =>
+  value === "" ? "this server" : value === ALL ? "every location" : value.split(",").join(", ");
+
 /** A choice of any number of locations; without one, the service itself measures. */
 export function FromField(props: FieldProps & { choices: readonly string[] }) {
   const { choices, value, onValue, problem } = props;
@@ -37,7 +41,7 @@ export function FromField(props: FieldProps & { choices: readonly string[] }) {
         ))}
       </div>
       <p class="hint" id={`${FROM}-hint`}>
-        Without a choice, this service measures.
+        Nothing chosen: measured from this server.
       </p>
       <ProblemOf name={FROM} problem={problem} />
     </fieldset>

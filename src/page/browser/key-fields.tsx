@@ -12,11 +12,12 @@ export function KeyFields({ problem }: Pick<FieldProps, "problem">) {
         <TextField
           name="key"
           label="API key"
-          hint="This tool needs a key from the operator. It is sent to this service only."
+          hint="Needs an API key; ask whoever runs this server. It goes nowhere else."
           problem={problem}
           kind="password"
         />
         <Tick name="onDevice" label="Keep it on this device" />
+        <ProblemOf name="key" problem={problem} />
       </fieldset>
     );
   }
@@ -26,9 +27,9 @@ export function KeyFields({ problem }: Pick<FieldProps, "problem">) {
   };
   return (
     <div class="kept cluster">
-      {stored.onDevice ? "The API key is kept on this device." : "The API key stays in this tab."}
+      {stored.onDevice ? "Key kept on this device." : "Key kept until this tab closes."}
       <button type="button" onClick={forget}>
-        Forget it
+        Remove key
       </button>
       <ProblemOf name="key" problem={problem} />
     </div>

@@ -1,50 +1,50 @@
 import { render, useEffect } from "hono/jsx/dom";
-import { HOME, hashOf } from "./bookmark.ts";
+import { HOME } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
-import { MyIp } from "./my-ip.tsx";
-import { placeOf, runOf, useAppState } from "./state.ts";
+import { First } from "./first.tsx";
+import { Form } from "./form.tsx";
+import { runOf, stop, useAppState } from "./state.ts";
 import { ToolPage } from "./tool-page.tsx";
 import { WatchPage } from "./watch/watch-page.tsx";
 
-/** The name of the tab of watches. */
-const WATCHED = "Watched";
+/** The share of the requests from which on the page says how many are left. */
+const FEW = 0.2;
 
 function Page() {
   const { bookmark, limit, notice, watchPlace } = useAppState();
   const tool = toolOf(bookmark.tool);
-  const [label] = tool.labels;
+  const isFirst = tool.name === HOME && !watchPlace;
+  const current = runOf(bookmark);
   useEffect(() => {
-    const about = watchPlace ? [watchPlace.name, WATCHED] : [bookmark.subject, label];
+    const about = watchPlace
+      ? [watchPlace.name, "Watch"]
+      : [bookmark.subject, isFirst ? "" : tool.label];
     document.title = [...about, "sixscope"].filter(Boolean).join(" · ");
   }, [bookmark, watchPlace]);
+  const isLow = limit !== null && limit.remaining < limit.limit * FEW;
   return (
-    <>
-      <header class="top cluster">
-        <a class="brand" href="#/">
+    <div class={isFirst ? "page first" : "page"}>
+      <header>
+        <a class="brand" href="#/" aria-current={isFirst ? "page" : undefined}>
           sixscope
         </a>
-        <nav aria-label="Tools">
-          {CALLER.tools.map(({ name, labels: [long, short] }) => (
-            <a
-              href={hashOf(placeOf(name))}
-              aria-current={name === tool.name && !watchPlace ? "page" : undefined}
-            >
-              <span class="long">{long}</span>
-              <span class="short">{short}</span>
-            </a>
-          ))}
-          {(CALLER.hasWatches || watchPlace) && (
+        <nav class="aside" aria-label="Service">
+          {(CALLER.watches > 0 || watchPlace) && (
             <a href="#/watch" aria-current={watchPlace ? "page" : undefined}>
-              {WATCHED}
+              Watch
             </a>
           )}
+          <a href="docs">API</a>
         </nav>
-        <a class="aside" href="docs">
-          API
-        </a>
-        <p class="limit">{limit && `${limit.remaining} of ${limit.limit} requests left`}</p>
+        {isFirst && <h1 class="question">Does a name work over IPv6?</h1>}
       </header>
+      {!watchPlace && <Form key="form" {...{ tool, bookmark, current }} />}
       <main>
+        {isLow && (
+          <p class="limit soft">
+            {limit.remaining} of {limit.limit} requests left
+          </p>
+        )}
         {notice !== null && (
           <p class="notice" role="status">
             {notice}
@@ -52,14 +52,23 @@ function Page() {
         )}
         {watchPlace ? (
           <WatchPage place={watchPlace} />
-        ) : tool.name !== HOME ? (
-          <ToolPage key={tool.name} {...{ tool, bookmark }} current={runOf(bookmark)} />
+        ) : isFirst ? (
+          notice === null && <First />
         ) : (
-          notice === null && <MyIp tool={tool} bookmark={bookmark} />
+          <ToolPage key={tool.name} {...{ tool, bookmark, current }} />
         )}
       </main>
-    </>
+    </div>
   );
 }
 
 render(<Page />, document.body);
+
+addEventListener("keydown", (event) => {
+  const { key, ctrlKey, metaKey, altKey } = event as KeyboardEvent;
+  const isTyping = document.activeElement?.matches("input, select, textarea");
+  if (key === "Escape") stop();
+  if (key !== "/" || isTyping || ctrlKey || metaKey || altKey) return;
+  event.preventDefault();
+  document.getElementById("subject")?.focus();
+});

@@ -18,7 +18,7 @@ export async function measure(urls: NonNullable<Caller["familyUrls"]>): Promise<
     /^[^a-z[]*[a-z][^[]*$/.test(location.hostname) &&
     ![...urls.ipv4, ipv6Url].includes(`${location.origin}/`);
   return {
-    page: isFree ? (CALLER.validation ? 6 : 4) : null,
+    page: isFree ? CALLER.family : null,
     ...{ ipv4, ipv6 },
     // A refusal is short.
     large: large && (large.seen || large.outcome !== "answered") ? large.outcome : null,

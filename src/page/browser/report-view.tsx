@@ -1,10 +1,11 @@
 import type { Child } from "hono/jsx/dom";
 import { NUMBER_FORMATS } from "../../tools/numbers.ts";
-import type { Cell, Column, Kind, Report, Row, Table } from "../../tools/report.ts";
+import type { Cell, Column, Kind, Row, Table } from "../../tools/report.ts";
 import { isHost } from "../../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
+import { Answer } from "./answer.tsx";
 import { Breakable, Facts, Value, Who } from "./pictures/parts.tsx";
-import type { Asked, Pictures } from "./pictures/picture.ts";
+import type { Asked } from "./pictures/picture.ts";
 import { viewOf } from "./views.ts";
 
 interface ReportViewProps {
@@ -12,56 +13,55 @@ interface ReportViewProps {
   /** As far as it is known; null if nothing is. */
   document: object | null;
   asked: Asked;
+  /** The request, as the heading of what has no answer yet. */
+  title: string;
+  isRunning: boolean;
   /** Said as long as nothing is known; false if nothing is waited for. */
-  waiting?: string | false;
+  waiting: string | false;
+  /** The level of the heading with the answer. */
+  level: 1 | 3;
 }
 
-/** The report of a document, and the pictures of its tool. */
-export function ReportView({ tool, document, asked, waiting = false }: ReportViewProps) {
+/** The answer of a document, the pictures of its tool, and the report. */
+export function ReportView(props: ReportViewProps) {
+  const { tool, document, asked, isRunning, ...answer } = props;
   const report = document && reporterOf(tool).report(document);
   const view = viewOf(tool);
   const facts = report && <Facts facts={report.facts} />;
   const picture = document && view.insteadOfTables?.(document, asked);
   // Facts that come at the end do not push the hops.
   const areLast = !picture && report?.tables.some(hasHosts);
+  const { verdict: stated } = ((document as { details?: object } | null)?.details ?? {}) as {
+    readonly verdict?: object;
+  };
   return (
     <>
-      <Announcement report={report} waiting={waiting} />
+      <Answer {...{ ...answer, report, stated, isRunning }} />
       {document && view.figure?.(document, asked)}
-      {!areLast && facts}
+      {!areLast && !view.hasOwnFacts && facts}
       {picture ??
         (report && (
-          <Tables
-            tables={report.tables}
-            maxRows={view.maxRows}
-            pictures={document && view.beside?.(document, asked)}
-          />
+          <Folded label={view.folded}>
+            <Tables tables={report.tables} maxRows={view.maxRows} />
+          </Folded>
         ))}
       {areLast && facts}
+      {document && props.level === 3 && view.more && (
+        <div class="more">{view.more(document, asked)}</div>
+      )}
     </>
   );
 }
 
-type AnnouncementProps = Required<Pick<ReportViewProps, "waiting">> & {
-  report: Pick<Report, "verdict" | "facts"> | null;
-};
-
-/** The line that screen readers announce: first that a tool is running, then the verdict or the first fact. */
-export function Announcement({ report, waiting }: AnnouncementProps) {
-  const { verdict, facts = [] } = report ?? {};
-  const [fact] = facts;
-  const [about, text] = verdict
-    ? [`verdict ${verdict.tone}`, verdict.text]
-    : waiting
-      ? ["waiting", report === null ? waiting : ""]
-      : ["unseen", fact ? `${fact.name}: ${fact.value}` : ""];
+/** What a press on the label opens; without a label, it is open. */
+function Folded({ label, children }: { label: string | undefined; children: Child }) {
+  if (label === undefined) return <>{children}</>;
   return (
-    <div class="announce" role="status">
-      {text && (
-        <p class={about}>
-          <Breakable text={text} />
-        </p>
-      )}
+    <div class="more">
+      <details>
+        <summary>{label}</summary>
+        {children}
+      </details>
     </div>
   );
 }
@@ -69,7 +69,6 @@ export function Announcement({ report, waiting }: AnnouncementProps) {
 /** How a table without a heading is shown. */
 interface Extras {
   maxRows?: number | undefined;
-  pictures?: Pictures | null | undefined;
 }
 
 /** One table, or several side by side. */
@@ -89,8 +88,8 @@ export function Tables({ tables, ...manner }: Extras & { tables: readonly Table[
   );
 }
 
-/** A table: first the number of a row, and who it is about with the notes, then the numbers, then the pictures. */
-function Rows({ table, maxRows = table.rows.length, pictures }: Extras & { table: Table }) {
+/** A table: first the number of a row, and who it is about with the notes, then the numbers. */
+function Rows({ table, maxRows = table.rows.length }: Extras & { table: Table }) {
   const { rows, columns } = table;
   if (rows.length === 0) return null;
   const notesAt = columns.findIndex(({ kind }) => kind === "notes");
@@ -105,11 +104,6 @@ function Rows({ table, maxRows = table.rows.length, pictures }: Extras & { table
               {headingOf(column)}
             </th>
           ))}
-          {pictures && (
-            <th scope="col" class="beside">
-              {pictures.heading}
-            </th>
-          )}
         </tr>
       </thead>
       <tbody>
@@ -123,7 +117,6 @@ function Rows({ table, maxRows = table.rows.length, pictures }: Extras & { table
                 {contentOf(column.kind, row.cells[at] ?? null, row.cells[notesAt] ?? null)}
               </td>
             ))}
-            {pictures && <td class="beside">{pictures.rows[index]}</td>}
           </tr>
         ))}
       </tbody>

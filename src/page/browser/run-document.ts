@@ -73,4 +73,32 @@ export function stampOf(tool: ToolName, run: Run, values: Values, document: obje
   return `${STATES[state]}${after}${about.length > 0 ? `: ${about.join(", ")}` : ""}`;
 }
 
+/** How far a run has come and when it was, in words that stand behind its question. */
+export function aboutOf(
+  tool: ToolName,
+  run: Run,
+  values: Values,
+  document: object | null,
+  from: string,
+) {
+  const { state, startedMs } = run;
+  const progress = progressOf(tool, run, values);
+  const { port } = { ...document } as { readonly port?: number };
+  const words = {
+    running: progress,
+    stopped: progress === "" ? "stopped" : `stopped after ${progress}`,
+    broken: progress === "" ? "broken off" : `broken off after ${progress}`,
+    done: "",
+  };
+  const { startedAt = isoTime(startedMs) } = datesOf(document);
+  const time = startedAt && `${startedAt.slice(0, 19).replace("T", " ")} UTC`;
+  return [
+    run.bookmark.subject,
+    port && `TCP ${port}`,
+    from,
+    words[state],
+    state === "running" ? "" : time,
+  ].filter(Boolean);
+}
+
 const isoTime = (ms: number | null) => (ms === null ? undefined : new Date(ms).toISOString());

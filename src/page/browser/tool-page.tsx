@@ -6,16 +6,19 @@ import { type Bookmark, hashOf } from "./bookmark.ts";
 import { runsByLocation, summaryOf } from "./by-location.ts";
 import { CALLER, defaultsOf } from "./caller.ts";
 import { ProblemOf } from "./fields.tsx";
-import { GIVEN } from "./given.ts";
+import type { ToolProps } from "./form.tsx";
+import { fromText } from "./from-field.tsx";
+import { GIVEN, resultHash } from "./given.ts";
+import { FORM, problemsOf, SUBJECT } from "./problems.ts";
 import { ReportView, Tables } from "./report-view.tsx";
-import { documentOf, stampOf } from "./run-document.ts";
-import { ToolForm, type ToolProps } from "./tool-form.tsx";
+import { aboutOf, documentOf, stampOf } from "./run-document.ts";
+import { viewOf } from "./views.ts";
 
-/** A tool: its form, its result at each location, and what can be done with the result. */
+/** The result of a tool at each location, and what can be done with it. */
 export function ToolPage({ tool, bookmark, current }: ToolProps) {
-  const { name, needsKey } = tool;
-  const [label] = tool.labels;
+  const { name, label, needsKey } = tool;
   const { subject, options } = bookmark;
+  const title = [label, subject].filter(Boolean).join(" ");
   const question = {
     values: { ...defaultsOf(tool), ...options },
     linkTo: (options: Bookmark["options"]) => hashOf({ tool: name, subject, options }),
@@ -29,7 +32,6 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
   const summary = current && summaryOf(current);
   const comparison = summary && summaryTable(summary);
   const shown = located.filter(({ document }) => document !== null);
-  const asked = { ...question, all: shown.flatMap(({ document }) => document ?? []) };
   const several = {
     target: subject,
     locations: shown.map(({ location, document }) => ({ location, result: document })),
@@ -38,6 +40,15 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
   // A link has a result that is whole, because it is checked as one.
   const whole = current?.result && !current.repeats ? current : null;
   const document = whole?.result ?? (located.length > 1 ? several : (shown[0]?.document ?? null));
+  const linkTo = async () => {
+    const hash = whole && (await resultHash(whole, document as object).catch(() => null));
+    return new URL(hash ?? hashOf(bookmark), globalThis.document.baseURI).href;
+  };
+  const asked = {
+    ...question,
+    linkToAnswer: linkTo,
+    all: shown.flatMap(({ document }) => document ?? []),
+  };
   const stamp = current ? stampOf(name, current, question.values, document) : "";
   const given = current?.given && GIVEN[current.given];
   const text = () =>
@@ -49,24 +60,46 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
         return location === null ? lines : `From ${location}\n${lines}`;
       }),
     ].join("\n");
+  const problemAt = problemsOf(current, tool);
+  const problem = problemAt(SUBJECT) ?? problemAt(FORM);
+  const isRunning = current?.state === "running";
+  const isAlone = located.length === 1;
+  const [only] = shown;
+  const more =
+    isAlone &&
+    only?.document &&
+    viewOf(name).more?.(only.document, { ...asked, parts: only.run?.parts ?? [], isRunning });
+  const from = current?.given ? "" : `from ${fromText(options[CALLER.from.name] ?? "")}`;
+  const about = current && (problem === null || shown.length > 0) && (
+    <p class="stamp soft" data-state={current.state}>
+      {aboutOf(name, current, question.values, document, from).join(", ")}
+    </p>
+  );
   return (
-    <>
-      <h1 class="unseen">
-        {label} {subject}
-      </h1>
-      <ToolForm {...{ tool, bookmark, current }} />
-      {given && <p class="given">{given}</p>}
-      {current && <p class="stamp">{stamp}</p>}
+    <article id="result" data-tool={name} aria-busy={isRunning ? "true" : "false"}>
+      {given && <p class="given soft">{given}</p>}
+      {about}
+      <ProblemOf name={problemAt(SUBJECT) === null ? FORM : SUBJECT} problem={problem} />
+      {(!isAlone || current === null) && <h1 class="unseen">{title}</h1>}
       {comparison && <Tables tables={[comparison]} />}
-      <div id="result" class={located.length > 1 ? "locations" : ""}>
+      <div class={isAlone ? "alone" : "locations"}>
         {located.map(({ location, run, document }) => {
-          const waiting = run?.state === "running" && run.waits;
-          const view = <ReportView tool={name} {...{ document, asked, waiting }} />;
+          const isRunningHere = run?.state === "running";
+          const own = { ...asked, parts: run?.parts ?? [], isRunning: isRunningHere };
+          const view = current && (
+            <ReportView
+              tool={name}
+              asked={own}
+              {...{ document, title, isRunning: isRunningHere }}
+              waiting={isRunningHere && run.waits}
+              level={isAlone ? 1 : 3}
+            />
+          );
           if (location === null) return view;
           const heading = `From ${location}`;
           return (
             <section key={heading} class="location" aria-label={heading}>
-              <h2>{heading}</h2>
+              {!isAlone && <h2>{heading}</h2>}
               <ProblemOf name={location} problem={run?.problem?.message ?? null} />
               {view}
             </section>
@@ -74,9 +107,14 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
         })}
       </div>
       {/* While rows come, they would push it down. */}
-      {current && current.state !== "running" && (
-        <Below {...{ bookmark, needsKey, text, document }} path={current.path} run={whole} />
+      {current && !isRunning && (
+        <Below
+          {...{ bookmark, needsKey, text, document }}
+          path={current.path}
+          run={whole}
+          more={more}
+        />
       )}
-    </>
+    </article>
   );
 }

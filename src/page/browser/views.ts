@@ -1,7 +1,7 @@
 import type { ToolName } from "../../tools/reports.ts";
 import { checkView } from "./pictures/check.tsx";
+import { heatView } from "./pictures/heat.tsx";
 import { hereView } from "./pictures/here.tsx";
-import { mtrView } from "./pictures/mtr.tsx";
 import type { View } from "./pictures/picture.ts";
 import { pingView } from "./pictures/ping.tsx";
 import { traceView } from "./pictures/trace.tsx";
@@ -14,7 +14,7 @@ const VIEWS: Partial<Record<ToolName, View>> = {
   validate: validateView,
   ping: pingView,
   trace: traceView,
-  mtr: mtrView,
+  mtr: heatView,
 };
 
 /** The view of a tool, whose documents are those of its report. */

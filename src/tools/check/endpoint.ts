@@ -14,7 +14,8 @@ import { hear, LONGEST_MS } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder } from "./findings.ts";
 import { attemptsOf, withRetransmitted } from "./ledger.ts";
-import { checkBegin, checkResult, checkStep } from "./result.ts";
+import { pathOf } from "./path.ts";
+import { checkBegin, checkPath, checkResult, checkStep } from "./result.ts";
 import { TLS_PORT } from "./transaction.ts";
 import { checkVerdict } from "./verdict.ts";
 import { viewsOf } from "./views.ts";
@@ -50,7 +51,7 @@ export const check = endpoint({
       description: "A name, or an IPv6 address.",
       example: "www.example.com",
       label: "Name",
-      hint: "The name of a site, or an IPv6 address",
+      hint: "A name or an IPv6 address. Opens it as a browser does, from this server, and says where it breaks.",
     },
     port: integerParameter({
       minimum: 1,
@@ -65,7 +66,12 @@ export const check = endpoint({
   },
   response: checkResult,
   example,
-  events: () => ({ waiting: waitingEvent(), begin: checkBegin(), step: checkStep() }),
+  events: () => ({
+    waiting: waitingEvent(),
+    begin: checkBegin(),
+    step: checkStep(),
+    path: checkPath(),
+  }),
   async handle({ name: subject, port }, call, services) {
     const target = parseTarget(subject);
     probedPortOf({ protocol: "tcp", port }, services.config);
@@ -85,16 +91,19 @@ export const check = endpoint({
       () => performance.now() - startMs < JOINED_MS && !turn.waited(),
     );
     if (measured === null) throw clientGone();
-    const { stamp, near, ...hearing } = measured;
+    const { stamp, near, way, ...hearing } = measured;
     const { steps, rows } = hearing;
+    const verdict = checkVerdict(subject, port, hearing, near);
+    const path = way && pathOf(way, verdict);
     return {
       name: subject,
       port,
       steps: inOrder([...steps, ...viewsOf(rows)]),
       details: {
         ...stamp,
-        verdict: checkVerdict(subject, port, hearing, near),
+        verdict,
         attempts: attemptsOf(withRetransmitted(rows)),
+        ...(path && { path }),
         ...turn.waited(),
       },
     };

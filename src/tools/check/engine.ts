@@ -23,7 +23,7 @@ import { proberOf } from "../run.ts";
 import type { Endpoint, Services } from "../services.ts";
 import type { Target } from "../target.ts";
 import { traceroute } from "../trace/endpoint.ts";
-import type { TraceResult } from "../trace/result.ts";
+import type { Hop, TraceResult } from "../trace/result.ts";
 import { FAILURES } from "./findings.ts";
 import {
   addressesIn,
@@ -36,9 +36,10 @@ import {
   judgeZone,
 } from "./judge.ts";
 import { type Attempt, isIpv6, worked } from "./ledger.ts";
+import { tracedHops, type Way } from "./path.ts";
 import { sendPairs } from "./probes.ts";
 import { followRedirect } from "./redirect.ts";
-import type { Seen, Step } from "./result.ts";
+import type { CheckPath, Seen, Step } from "./result.ts";
 import { PLAIN_PORT, type Through, transact } from "./transaction.ts";
 import { checkVerdict, compareFamilies, isWeb, MAX_ADDRESSES, mayBeHere } from "./verdict.ts";
 import { stepOf, type View, viewsOf } from "./views.ts";
@@ -269,17 +270,31 @@ export async function hear(
     }: Pick<TraceResult | MtrResult, "hops" | "details">) => {
       isPathHeard ||= hops.some((hop) => hop.ip !== null && hop.ip !== source);
     };
+    way = { ip };
+    const own = way;
+    const found: Hop[] = [];
+    const showHop: Call["onEvent"] = (event, data) => {
+      if (event !== "hop") return;
+      const hop = data as Hop;
+      found[hop.hop - 1] = hop;
+      const known = tracedHops(found.filter((each) => each !== undefined));
+      const path: CheckPath = { ip, reached: hop.ip === ip, hops: known };
+      call.onEvent?.("path", path);
+    };
     await Promise.all([
-      take("mtu", ip, async () => judgeMtu((await ask(mtu, { target: ip })) as MtuResult)),
+      take("mtu", ip, async () => {
+        own.mtu = (await ask(mtu, { target: ip })) as MtuResult;
+        return judgeMtu(own.mtu);
+      }),
       take("mtr", ip, async () => {
-        const measured = (await ask(mtr, mtrTexts)) as MtrResult;
-        hear(measured);
-        return judgeMtr(measured, isOpen && isSilent);
+        own.mtr = (await ask(mtr, mtrTexts)) as MtrResult;
+        hear(own.mtr);
+        return judgeMtr(own.mtr, isOpen && isSilent);
       }),
       take("trace", ip, async () => {
-        const traced = (await ask(traceroute, traceTexts)) as TraceResult;
-        hear(traced);
-        return judgeTrace(traced);
+        own.trace = (await ask(traceroute, traceTexts, showHop)) as TraceResult;
+        hear(own.trace);
+        return judgeTrace(own.trace);
       }),
     ]);
   };
@@ -310,6 +325,7 @@ export async function hear(
   };
 
   let isPathHeard = false;
+  let way: Way | null = null;
   let seen: HereResult | null = null;
   const looking = abortedBy(signal);
   const look = async () => {
@@ -337,7 +353,11 @@ export async function hear(
     if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
     await looked;
     isPathHeard ||= isIpv6Heard() || rows.some(({ at }) => at !== undefined);
-    return { ...hearing, near: { here: seen as HereResult | null, isPathHeard } };
+    return {
+      ...hearing,
+      way: way as Way | null,
+      near: { here: seen as HereResult | null, isPathHeard },
+    };
   } finally {
     clearTimeout(timer);
     looking.abort();

@@ -72,5 +72,11 @@ export const FAULTS = ["site", "dns", "path", "here", "unknown"] as const;
 /** Whether a name works over IPv6. */
 export const ANSWERS = ["yes", "no", "partly", "sometimes", "not-from-here", "not-known"] as const;
 
+/** What a finding says, as a text of its own. */
+export function wordsOf(finding: Finding, port: number): string {
+  const words = FINDINGS[finding].words.replace("{port}", `${port}`);
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
+
 /** The codes of the verdict: the worst finding, or that there is none. */
 export const VERDICTS = ["works", ...CODES] as const;

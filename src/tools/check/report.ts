@@ -1,7 +1,7 @@
 import { type Draft, factsOf, type Reporter, tonedVerdict } from "../report.ts";
 import { TONES } from "../steps.ts";
 import { FAILURES, inOrder, STEPS } from "./findings.ts";
-import type { CheckResult, Step, StepBegin } from "./result.ts";
+import type { CheckPath, CheckResult, Step, StepBegin } from "./result.ts";
 
 /** A check as far as it is known. */
 export interface CheckDocument extends Omit<Draft<CheckResult, "name">, "steps"> {
@@ -11,12 +11,16 @@ export interface CheckDocument extends Omit<Draft<CheckResult, "name">, "steps">
 const keyOf = ({ name, ip }: StepBegin) => `${name} ${ip}`;
 
 /** The steps of a check, those that run too. */
-export const checkReport: Reporter<CheckDocument, Step | StepBegin> = {
-  draft: (name, parts) => ({
-    name,
-    steps: inOrder([...new Map(parts.map((part) => [keyOf(part), part])).values()]),
-    details: {},
-  }),
+export const checkReport: Reporter<CheckDocument, Step | StepBegin | CheckPath> = {
+  draft(name, parts) {
+    const steps = parts.filter((part) => "name" in part);
+    const path = parts.findLast((part) => "hops" in part);
+    return {
+      name,
+      steps: inOrder([...new Map(steps.map((step) => [keyOf(step), step])).values()]),
+      details: path ? { path } : {},
+    };
+  },
   report({ name, port, steps, details: { verdict, location } }) {
     const rows = steps.map((step) => {
       const { status, text } = "status" in step ? step : { status: null, text: "" };

@@ -1,11 +1,14 @@
 import { z } from "zod";
 import {
   amount,
+  flag,
   formed,
   ipText,
+  ipv6Text,
   list,
   measured,
   named,
+  once,
   oneOf,
   record,
   shape,
@@ -13,7 +16,7 @@ import {
   type ValueOf,
   whole,
 } from "../../api/schemas.ts";
-import { verdictField, waitedMs } from "../fields.ts";
+import { hopFields, MAX_HOPS, verdictField, waitedMs } from "../fields.ts";
 import { STATUSES } from "../steps.ts";
 import { ANSWERS, CODES, FAULTS, type Finding, KINDS, STEPS, VERDICTS } from "./findings.ts";
 
@@ -38,6 +41,9 @@ export function checkResult() {
         at: ipText("The address of the router or resolver at fault.").exactOptional(),
       }),
       attempts: list(attempts(), "What was tried, by address and kind."),
+      path: checkPath()
+        .exactOptional()
+        .describe("The way to one of its IPv6 addresses; absent if none was measured."),
       waitedMs: waitedMs(),
     }),
   });
@@ -62,6 +68,28 @@ const attempts = shape("CheckAttempts", "The attempts of one kind at one address
     rtt: record("Milliseconds of those that worked; null without any.", times).nullable(),
   };
 });
+
+const pathHop = once(() => {
+  const rtt = amount(
+    "The round-trip time to it in milliseconds; null if it was silent.",
+  ).nullable();
+  return named("CheckHop", "A hop of the way to an address.", hopFields({ rtt }, {}));
+});
+
+/** The schema of the way to an address. */
+export const checkPath = shape("CheckPath", "The way to an address as far as it is known.", () => ({
+  ip: ipv6Text("The address."),
+  reached: flag("Whether it answered at the end of the way."),
+  hops: list(pathHop(), "The hops in route order."),
+  brokenAfter: whole(
+    "The last hop before what is wrong; absent if nothing is, or it is not known where.",
+    1,
+    MAX_HOPS,
+  ).exactOptional(),
+}));
+
+/** The way to an address as far as it is known. */
+export type CheckPath = ValueOf<ReturnType<typeof checkPath>>;
 
 /** The result of a check. */
 export type CheckResult = ValueOf<ReturnType<typeof checkResult>>;

@@ -99,9 +99,11 @@ export const mtr = endpoint({
   },
 });
 
-/** The row of a hop before the first round: the answers to the trace do not count. */
-function unasked({ hop, ip, details: { zone } = {} }: TraceHop): MtrHop {
-  return { ...new Row().describe(hop, "unclear"), ip, ...(zone && { details: { zone } }) };
+/** The row of a hop before the first round: the time of its answer to the trace, which does not count. */
+function unasked({ hop, ip, rtt, details: { zone } = {} }: TraceHop): MtrHop {
+  const row = new Row();
+  if (rtt !== null) row.times.add(rtt);
+  return { ...row.describe(hop, "unclear"), ip, ...(zone && { details: { zone } }) };
 }
 
 function withNames(hop: MtrHop, names: Names, services: Services): MtrHop {
@@ -123,9 +125,9 @@ function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
       const isSame = Bun.deepEquals({ ...before, addresses }, { ...row, addresses });
       return isSame && addresses.length === 0 ? [] : [{ ...row, addresses }];
     });
+    const length = rows.at(-1)?.hop ?? 0;
     // A row that is dropped is told again when it comes back.
-    for (let hop = rows.length + 1; told.delete(hop); ) hop++;
-    if (hops.length > 0)
-      onEvent("round", { round, length: rows.length, hops, ...(verdict && { verdict }) });
+    for (const hop of told.keys()) if (hop > length) told.delete(hop);
+    if (hops.length > 0) onEvent("round", { round, length, hops, ...(verdict && { verdict }) });
   };
 }

@@ -21,7 +21,7 @@ export interface MtrRequest extends TraceRequest {
 
 /** How the caller takes part. */
 export interface MtrOptions extends RunOptions {
-  /** Called with the rows of the trace before the first round; see `TraceOptions`. */
+  /** Called with the rows of the trace before the first round, and with the silent ones at its end; see `TraceOptions`. */
   readonly onHop?: TraceOptions["onHop"];
   /** Called after each round, in order, with what the rounds so far say. */
   readonly onRound?: ((round: number, report: MtrReport) => void) | undefined;
@@ -54,6 +54,7 @@ export async function mtr(
   const signal = prober.signalFor(callersSignal, budget.enough, finished.signal);
   const traced = await traceroute(prober, traceRequest, { signal: callersSignal, onHop });
   if (traced.kind !== "done") return traced;
+  for (const hop of traced.hops) if (hop.ip === null) onHop?.(hop);
   const { flowLabel } = traced;
   let { source } = traced;
   const probe = { target, scopeId, flowLabel, probedPort, caller, timeoutMs, signal };

@@ -1,3 +1,4 @@
+import { foldOf } from "../../util/fold.ts";
 import { listText, plural } from "../../util/text.ts";
 import { type Draft, hopNotes, hopsText, type Reporter, type Row, runReport } from "../report.ts";
 import type { MtrHop, MtrResult, MtrRound } from "./result.ts";
@@ -26,8 +27,7 @@ const COLUMNS = [
 export const mtrReport: Reporter<MtrDocument, MtrRound> = {
   merge: mergeRound,
   progress: { noun: "round", wanted: "rounds", of: ({ round }) => round },
-  draft: (target, parts) =>
-    mtrDraft(target, parts.reduce<MtrRound | undefined>(mergeRound, undefined)),
+  draft: (target, parts) => mtrDraft(target, knownOf(parts)),
   report(document) {
     const { rounds, hops, details } = document;
     const { reached = false, paths = [] } = details;
@@ -58,6 +58,9 @@ export function mergeRound(known: MtrRound | undefined, part: MtrRound): MtrRoun
   const hops = [...rows.values()].filter(({ hop }) => hop <= part.length);
   return { ...part, hops: hops.sort((a, b) => a.hop - b.hop) };
 }
+
+/** All that is known after the events of a run. */
+const knownOf = foldOf<MtrRound, MtrRound | undefined>(() => undefined, mergeRound);
 
 /**
  * The probes whose outcome an event tells: the address that replied and its time, both null if they were lost.

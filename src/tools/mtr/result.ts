@@ -97,7 +97,11 @@ const mtrVerdictField = () =>
 
 export function mtrRound() {
   return named("MtrRound", "What a round has changed.", {
-    round: whole("The number of the round; 0 is the trace before the first.", 0, MAX_ROUNDS_ALONE),
+    round: whole(
+      "The number of the round; 0 is the trace before the first, whose answers have times but do not count.",
+      0,
+      MAX_ROUNDS_ALONE,
+    ),
     length: whole("The hops that there are now; drop those behind.", 0, MAX_HOPS),
     hops: list(mtrHop(), "The hops that have changed, each with its addresses that have."),
     verdict: mtrVerdictField()

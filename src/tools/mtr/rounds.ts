@@ -176,9 +176,9 @@ const isUnknown = (fate: Fate) => fate === "unknown" || fate === "not-sent";
 /** Counts the probes of a hop. */
 export class Row {
   readonly ledger: Ledger = ledgerOf();
+  readonly times = new TimeStatistics();
   /** With 0 received if all its answers were errors. */
   readonly #addresses: { ip: string; scopeId: number; received: number }[] = [];
-  readonly #times = new TimeStatistics();
   #others = 0;
   /** True if a probe is known to have come as far as the hop. */
   hasArrived = false;
@@ -199,7 +199,7 @@ export class Row {
     }
     this.hasArrived = true;
     if (fate === "error") return true;
-    this.#times.add(rttMs);
+    this.times.add(rttMs);
     if (known === undefined) this.#others++;
     else known.received++;
     return true;
@@ -210,7 +210,7 @@ export class Row {
     const { retransmitted: _, ...totals } = totalsOf(this.ledger);
     const sorted = this.#addresses.toSorted((a, b) => b.received - a.received);
     const [first] = sorted;
-    const times = this.#times.get();
+    const times = this.times.get();
     const details = zoneOf(first?.scopeId ?? 0);
     return {
       hop,

@@ -332,6 +332,18 @@ describe("over a simulated path", () => {
     }
   });
 
+  test("a silent hop is told when the trace ends, before the first round", async () => {
+    const silent = stations(4);
+    silent[1] = { rttMs: 2, answers: () => false };
+    const { clock, engine } = start(path(silent));
+    const told: string[] = [];
+    const request = { ...REQUEST, target: stationAddress(4), rounds: 1 };
+    const onHop = ({ hop, ip }: TraceHop) => told.push(`${hop} ${ip === null}`);
+    const onRound = () => told.push("round");
+    await clock.run(engine.mtr(request, { onHop, onRound }));
+    expect(told.slice(-2)).toEqual(["2 true", "round"]);
+  });
+
   test("it ends at once when it is aborted, and leaves nothing behind", async () => {
     const { clock, engine } = start(path(stations(3)));
     const caller = new AbortController();

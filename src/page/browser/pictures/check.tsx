@@ -1,14 +1,187 @@
-import { WITH_ADDRESS } from "../../../tools/check/findings.ts";
+import { FINDINGS, type Kind, WITH_ADDRESS, wordsOf } from "../../../tools/check/findings.ts";
 import type { CheckDocument } from "../../../tools/check/report.ts";
-import type { View } from "./picture.ts";
+import type { CheckResult, Step } from "../../../tools/check/result.ts";
+import { Advice } from "../answer.tsx";
+import { HopList } from "./hop-list.tsx";
+import type { Asked, View } from "./picture.ts";
+import { tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
+import { Tried } from "./tried.tsx";
+import { type Break, type End, isMixed, shortMs, Way } from "./way.tsx";
 
-/** The steps as lists: of this machine, of the name, of each address, and of the path. */
+/** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
 export const checkView: View<CheckDocument> = {
-  insteadOfTables: ({ steps, details: { verdict } }) => (
-    <Steps groups={groupsOf(steps)} isDone={verdict !== undefined} />
+  hasOwnFacts: true,
+  insteadOfTables: (document, asked) => <Check {...{ document, asked }} />,
+  more: ({ steps, details: { path } }) => (
+    <>
+      <details>
+        <summary>All {steps.length} steps</summary>
+        <Steps groups={groupsOf(steps)} isDone />
+      </details>
+      {path && (
+        <details>
+          <summary>Hops with addresses</summary>
+          <HopList hops={path.hops} brokenAfter={path.brokenAfter} />
+        </details>
+      )}
+    </>
   ),
 };
+
+type Row = CheckResult["details"]["attempts"][number];
+
+function Check({ document, asked }: { document: CheckDocument; asked: Asked<CheckDocument> }) {
+  const { steps, details } = document;
+  const { verdict, attempts = [], path } = details;
+  const names = steps.find(({ name }) => name === "names");
+  const ips = Map.groupBy(attempts, ({ ip }) => ip);
+  const isFour = (ip: string) => !ip.includes(":");
+  const ends = endsOf([...ips].filter(([ip]) => !isFour(ip)));
+  const isDns = verdict?.fault === "dns" && ends.length === 0;
+  const hops = path?.hops.filter(({ ip }) => ip !== path.ip) ?? [];
+  const all = asked.all.flatMap(({ details: { path } }) => path?.hops ?? []);
+  const opened = asked.all.flatMap(({ details: { attempts = [] } }) =>
+    attempts.flatMap(({ kind, rtt }) => (kind === "connect" && rtt ? rtt.median : [])),
+  );
+  const shared = {
+    tints: tintsOf([all]),
+    mostMs: Math.max(0.1, ...opened, ...all.flatMap(({ rtt }) => rtt ?? [])),
+  };
+  const isHere = verdict?.answer === "not-from-here";
+  const running = { text: "", tone: null, ms: null };
+  const unknown: End =
+    verdict === undefined
+      ? { ...running, note: path ? `asking hop ${(path.hops.at(-1)?.hop ?? 0) + 1} …` : "" }
+      : { text: isHere ? "not known" : "not begun", note: "", tone: "warn", ms: null };
+  const [end = unknown, ...others] = isHere ? [] : ends;
+  return (
+    <>
+      {verdict && <Advice document={document as CheckResult} linkTo={asked.linkToAnswer} />}
+      {isDns ? (
+        <Way
+          {...shared}
+          label="Name"
+          hops={[]}
+          ends={[{ text: "no address", note: "", tone: "bad", ms: null }]}
+          break={{
+            after: 0,
+            text: lastSentence("text" in (names ?? {}) ? (names as Step).text : ""),
+          }}
+        />
+      ) : (
+        names &&
+        "text" in names && (
+          <section class="part">
+            <h2 class="side">Name</h2>
+            <p class="small">{names.text}</p>
+          </section>
+        )
+      )}
+      <Way
+        {...shared}
+        label="IPv6"
+        {...{ hops, isRunning: verdict === undefined }}
+        ends={[end, ...others]}
+        unknown={
+          isDns
+            ? "not begun: there is no address"
+            : isHere
+              ? "not reached, so not known"
+              : undefined
+        }
+        break={verdict && !isDns ? breakOf(document as CheckResult, hops.length) : null}
+        doubt={verdict?.code === "path-loss" ? { text: "packets are lost somewhere here" } : null}
+      />
+      {[...ips]
+        .filter(([ip]) => isFour(ip))
+        .map(([ip, rows]) => (
+          <Way
+            {...shared}
+            label="IPv4"
+            hops={[]}
+            ends={[{ ...endOf(ip, rows), note: "" }]}
+            isThin
+          />
+        ))}
+      {attempts.length > 0 && (
+        <Tried {...{ attempts, steps: steps as CheckResult["steps"], port: document.port ?? 0 }} />
+      )}
+      {verdict === undefined && <Steps groups={groupsOf(steps)} isDone={false} />}
+    </>
+  );
+}
+
+/** The last sentence of a text, without its full stop. */
+const lastSentence = (text: string) =>
+  text
+    .split(/(?<=\.) /)
+    .at(-1)
+    ?.replace(/\.$/, "") ?? "";
+
+/** Ends that are drawn: whoever has more reads the table. */
+const MOST_ENDS = 5;
+
+/** The parts of a transaction, in their order. */
+const PARTS: readonly Kind[] = ["connect", "handshake", "request"];
+
+/** What came of an address: the time of its connections, or how the first part that failed did. */
+function endOf(ip: string, rows: readonly Row[]): End {
+  const parts = PARTS.flatMap((kind) => rows.find((row) => row.kind === kind) ?? []);
+  const [connect] = parts;
+  const ms = connect?.rtt?.median ?? null;
+  const made = connect?.made ?? 0;
+  // A part is tried where the one before has worked.
+  const failed = parts.reduce((sum, part) => sum + part.made - part.worked, 0);
+  const shared = { note: ip, ms, attempts: { made, failed } };
+  if (made > 0 && failed === 0) return { ...shared, text: `${shortMs(ms ?? 0)} ms`, tone: null };
+  const first = parts.find((part) => part.worked < part.made);
+  if (first === undefined) return { ...shared, text: "not tried", tone: "warn" };
+  return {
+    ...shared,
+    text: failed < made ? `${made - failed} of ${made}` : reasonWord(first),
+    tone: "bad",
+  };
+}
+
+/** The ends of a way: the addresses that work as one, then the others, alike ones together. */
+function endsOf(addresses: readonly (readonly [ip: string, rows: readonly Row[]])[]): End[] {
+  const ends = addresses.map(([ip, rows]) => endOf(ip, rows));
+  const hasMixed = ends.some(isMixed);
+  const groups = Map.groupBy(ends, (end) =>
+    hasMixed || isMixed(end) ? end.note : end.tone === null ? "" : end.text,
+  );
+  const joined = [...groups.values()].map((alike): End => {
+    const best = alike.toSorted((a, b) => (a.ms ?? 0) - (b.ms ?? 0))[0] as End;
+    const note = alike.length > 1 ? `${alike.length} of ${ends.length} addresses` : best.note;
+    const { made, failed } = best.attempts ?? { made: 0, failed: 0 };
+    const text = hasMixed && failed === 0 ? `${made} of ${made}` : best.text;
+    return { ...best, note, text };
+  });
+  const isWhole = ({ tone }: End) => Number(tone !== null);
+  return joined.toSorted((a, b) => isWhole(a) - isWhole(b)).slice(0, MOST_ENDS);
+}
+
+/** How the attempts of a kind failed most often, in a word. */
+function reasonWord({ kind, failed }: Row): string {
+  const [reason = ""] = Object.entries(failed).toSorted(([, a], [, b]) => b - a)[0] ?? [];
+  if (reason === "timeout") return "silent";
+  if (reason === "refused") return "refused";
+  if (reason === "not-sent") return "not sent";
+  if (kind === "connect") return reason in FINDINGS ? "no connection" : reason.replaceAll("-", " ");
+  return kind === "handshake" ? "no TLS" : "hangs";
+}
+
+/** Where the way breaks: where the document says so, before the site if that is at fault, or here. */
+function breakOf({ port, details }: CheckResult, hops: number): Break | null {
+  const { code, fault, answer } = details.verdict;
+  if (code === "works" || fault === null || !["no", "not-from-here"].includes(answer)) return null;
+  if (fault === "here") return { after: 0, text: "The fault is on this side" };
+  const after = details.path?.brokenAfter ?? hops;
+  if (code === "mtu-black-hole")
+    return { after, text: "Large packets vanish here", isNarrow: true };
+  return { after, text: wordsOf(code, port) };
+}
 
 const HEADINGS: Readonly<Record<string, string>> = {
   here: "This machine",

@@ -14,10 +14,13 @@ interface PathsProps {
   graph: Graph;
   /** The URL of a trace with one flow label. */
   linkOf: (flowLabel: number) => string;
+  /** The index of the path that the way shows alone. */
+  alone: number | null;
+  onAlone(path: number): void;
 }
 
 /** The paths to a target: a graph of their hops from top to bottom, below a list with a link for each. */
-export function Paths({ paths, graph, linkOf }: PathsProps) {
+export function Paths({ paths, graph, linkOf, alone, onAlone }: PathsProps) {
   const levels = levelsOf(paths, graph);
   const lanes = Math.max(...levels.map(({ rows }) => rows.length));
   const laneWidth = Math.min(LANE, MOST / lanes);
@@ -37,7 +40,13 @@ export function Paths({ paths, graph, linkOf }: PathsProps) {
       <ol class="ways" aria-label="Paths">
         {paths.map(({ flowLabel, labels, reached, reason }, index) => (
           <li class="cluster">
-            Path {index + 1}
+            <button
+              type="button"
+              aria-pressed={alone === index ? "true" : "false"}
+              onClick={() => onAlone(index)}
+            >
+              Path {index + 1}
+            </button>
             <span class="soft">{plural(labels, "flow label")}</span>
             <a href={linkOf(flowLabel)}>Trace {flowLabel} alone</a>
             {!reached && <span class="bad">not reached: {reason}</span>}

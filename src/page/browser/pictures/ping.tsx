@@ -59,7 +59,7 @@ export const pingView: View<PingDocument> = {
     );
   },
   maxRows: SHOWN,
-  repeat: { label: "Run on, one a second", values: { count: "1" }, everyMs: 1000 },
+  repeat: { label: "Keep pinging", values: { count: "1" }, everyMs: 1000 },
 };
 
 /** The round numbers that a scale begins and ends with, so that its times use most of the height. */

@@ -1,28 +1,118 @@
-import { scaleOf } from "../../../tools/numbers.ts";
+import { useState } from "hono/jsx/dom";
 import type { TraceDocument } from "../../../tools/trace/report.ts";
+import { bundleOf, MOST_OPEN } from "./bundle.ts";
 import { Paths } from "./paths.tsx";
-import type { View } from "./picture.ts";
+import type { Asked, View } from "./picture.ts";
+import { tintsOf, type WayHop } from "./segments.ts";
+import { type End, type ShownBundle, shortMs, Way, type WayProps } from "./way.tsx";
 
-/** Beside each hop the share of its time, and the graph of the paths if there are several. */
+/** What is known of the way to a target. */
+interface TracedWay {
+  readonly ip?: string | undefined;
+  readonly hops: readonly WayHop[];
+  readonly reached?: boolean | undefined;
+}
+
+interface TraceWayProps extends TracedWay, Pick<WayProps, "label" | "note" | "lies"> {
+  /** The ways that are shown side by side, on one scale. */
+  all: readonly Pick<TracedWay, "hops">[];
+  isRunning?: boolean;
+  bundle?: ShownBundle | null;
+}
+
+/** The way to a target as far as a trace has come, and where it ends. */
+export function TraceWay({
+  ip,
+  hops,
+  reached = false,
+  all,
+  isRunning = false,
+  ...manner
+}: TraceWayProps) {
+  const last = hops.at(-1);
+  if (last === undefined) return null;
+  const isSite = reached || last.ip === ip;
+  const ms = isSite ? last.rtt : null;
+  const times = all.flatMap(({ hops }) => hops.flatMap(({ rtt }) => rtt ?? []));
+  const end: End = {
+    text: ms === null ? (isRunning ? "" : "not reached") : `${shortMs(ms)} ms`,
+    note: isRunning && !isSite ? `asking hop ${last.hop + 1} …` : "",
+    tone: isRunning || isSite ? null : "bad",
+    ms,
+  };
+  const before = isSite ? hops.slice(0, -1) : hops;
+  const heard = before.findLast(({ ip }) => ip !== null)?.hop ?? 0;
+  return (
+    <Way
+      {...manner}
+      hops={before}
+      tints={tintsOf(all.map((each) => each.hops))}
+      mostMs={Math.max(0.1, ...times)}
+      ends={[end]}
+      isRunning={isRunning}
+      break={isRunning || isSite ? null : { after: heard, text: "Nothing answers behind here" }}
+    />
+  );
+}
+
+/** The way to a target with its bundle of paths, and the list and the graph of them. */
+function TracedPaths({
+  document,
+  asked,
+}: {
+  document: TraceDocument;
+  asked: Asked<TraceDocument>;
+}) {
+  const { ip, hops, details } = document;
+  const { paths = [], graph = { nodes: [], edges: [] }, location } = details;
+  const [isOpen, setOpen] = useState(false);
+  const [isListed, setListed] = useState(false);
+  const [alone, setAlone] = useState<number | null>(null);
+  const bundle = bundleOf(paths);
+  const from = location !== undefined && { from: location };
+  const linkOf = (flowLabel: number) => asked.linkTo({ flowLabel: String(flowLabel), ...from });
+  const onAlone = (path: number) => {
+    setAlone(path === alone ? null : path);
+    setOpen(bundle !== null && paths.length <= MOST_OPEN);
+  };
+  const onOpen = () => {
+    setAlone(null);
+    setOpen(!isOpen);
+  };
+  const onList = () => setListed(!isListed);
+  const main = bundle?.main.addresses.flatMap(
+    (ip, at) => graph.nodes.find((node) => node.hop === at + 1 && node.ip === ip) ?? [],
+  );
+  return (
+    <>
+      <TraceWay
+        label="IPv6"
+        {...{ ip, all: asked.all, hops: main ?? hops }}
+        reached={bundle?.main.reached ?? details.reached}
+        bundle={bundle && { ...bundle, isOpen, isListed, alone, onOpen, onList, onAlone }}
+      />
+      <div class="more">
+        <details open={isListed} onToggle={(event: Event) => setListed(isShown(event))}>
+          <summary>Hops with addresses</summary>
+          <Paths {...{ paths, graph, linkOf, alone, onAlone }} />
+        </details>
+      </div>
+    </>
+  );
+}
+
+const isShown = ({ currentTarget }: Event) => (currentTarget as HTMLDetailsElement).open;
+
+const hasPaths = ({ details: { paths = [], graph } }: TraceDocument) =>
+  graph !== undefined && paths.length > 1;
+
+/** The way to the target above its hops; these are folded if there are several paths. */
 export const traceView: View<TraceDocument> = {
-  beside({ hops }, { all }) {
-    const scale = scaleOf(all.flatMap(({ hops }) => hops.map(({ rtt }) => rtt)));
-    return {
-      heading: `From 0 to ${scale} ms`,
-      rows: hops.map(({ rtt }) =>
-        rtt === null ? null : (
-          <svg class="bar" aria-hidden="true">
-            <rect class="track" width="100%" height="100%" rx="3" />
-            <rect class="fill" width={`${(rtt / scale) * 100}%`} height="100%" rx="3" />
-          </svg>
-        ),
-      ),
-    };
+  figure: (document, asked) => {
+    if (hasPaths(document)) return <TracedPaths {...{ document, asked }} />;
+    const { ip, hops, details } = document;
+    const way = { ip, hops, reached: details.reached, all: asked.all };
+    return <TraceWay label="IPv6" {...way} isRunning={details.verdict === undefined} />;
   },
-  insteadOfTables({ details: { paths = [], graph, location } }, { linkTo }) {
-    if (graph === undefined || paths.length < 2) return null;
-    const linkOf = (flowLabel: number) =>
-      linkTo({ flowLabel: String(flowLabel), ...(location !== undefined && { from: location }) });
-    return <Paths paths={paths} graph={graph} linkOf={linkOf} />;
-  },
+  insteadOfTables: (document) => (hasPaths(document) ? "" : null),
 };

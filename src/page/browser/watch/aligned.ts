@@ -1,15 +1,23 @@
-/** Two lists in rows: what both have is in one row, as long as its order is the same. */
-export function aligned(before: readonly string[], after: readonly string[]) {
-  const rows: [string | null, string | null][] = [];
+/** Two lists in rows: what both have is in one row, as long as its order is the same; what differs is side by side. */
+export function aligned<Item>(
+  before: readonly Item[],
+  after: readonly Item[],
+  textOf: (item: Item) => string,
+) {
+  const rows: [Item | null, Item | null][] = [];
   const rest = [...after];
-  for (const line of before) {
-    const at = rest.indexOf(line);
-    if (at < 0) {
-      rows.push([line, null]);
-      continue;
-    }
-    rows.push(...rest.splice(0, at).map((added): [null, string] => [null, added]));
-    rows.push([line, rest.shift() as string]);
+  let gone: Item[] = [];
+  const pair = (come: readonly Item[]) => {
+    const count = Math.max(gone.length, come.length);
+    for (let at = 0; at < count; at++) rows.push([gone[at] ?? null, come[at] ?? null]);
+    gone = [];
+  };
+  for (const item of before) {
+    const at = rest.findIndex((each) => textOf(each) === textOf(item));
+    if (at >= 0) pair(rest.splice(0, at));
+    if (at >= 0) rows.push([item, rest.shift() ?? null]);
+    else gone.push(item);
   }
-  return [...rows, ...rest.map((added): [null, string] => [null, added])];
+  pair(rest);
+  return rows;
 }

@@ -1,4 +1,5 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { type Child, useEffect, useState } from "hono/jsx/dom";
+import type { Tone } from "../../../tools/report.ts";
 import { call } from "../api.ts";
 import { CALLER } from "../caller.ts";
 import { ProblemOf } from "../fields.tsx";
@@ -25,19 +26,21 @@ export function useAnswer<Result>(path: string) {
       );
     void ask();
     const timer = setInterval(ask, REFRESH_MS);
-    return () => {
-      clearInterval(timer);
-      gone.abort();
-    };
+    gone.signal.onabort = () => clearInterval(timer);
+    return () => gone.abort();
   }, [path, key]);
   return answer.path === path ? answer : { path };
 }
 
 /** Why there is no answer, and the field for the key if that is what is missing. */
 export function Unanswered({ problem }: { problem: Problem | undefined }) {
-  if (problem === undefined) return <p class="soft">Asking the service</p>;
+  if (problem === undefined) return <p class="stamp">Asking the service</p>;
   if (problem.code !== "UNAUTHORIZED" || !CALLER.needsKey) {
-    return <ProblemOf name="watch" problem={problem.message} />;
+    return (
+      <div class="stamp">
+        <ProblemOf name="watch" problem={problem.message} />
+      </div>
+    );
   }
   const submit = (event: Event) => {
     event.preventDefault();
@@ -46,13 +49,33 @@ export function Unanswered({ problem }: { problem: Problem | undefined }) {
     keyChanged();
   };
   return (
-    <form class="form cluster" onSubmit={submit}>
+    <form class="stamp" onSubmit={submit}>
       <KeyFields problem={problem.message} />
-      <div class="buttons cluster">
+      <p class="line">
         <button type="submit" class="main">
           Show
         </button>
-      </div>
+      </p>
     </form>
   );
 }
+
+interface AnswerProps {
+  tone: Tone | null;
+  /** The first words, which have the tone. */
+  words: string;
+  rest: string;
+  above: Child;
+  below: string;
+}
+
+/** The answer, with what it is about above, and what it rests on below. */
+export const Answer = ({ tone, words, rest, above, below }: AnswerProps) => (
+  <div class="announce">
+    <p class="cluster small soft">{above}</p>
+    <h1 class="answer">
+      <span class={tone ?? ""}>{words}</span> {rest}
+    </h1>
+    <p class="evidence">{below}</p>
+  </div>
+);

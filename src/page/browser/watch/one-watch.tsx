@@ -1,11 +1,15 @@
-import { plural } from "../../../util/text.ts";
-import type { Watches, WatchSeries } from "../../../watch/result.ts";
-import { Shell } from "../shell.tsx";
-import { Unanswered, useAnswer } from "./answer.tsx";
-import { ChangeView } from "./change-view.tsx";
+import { answerOf, toneOf } from "../../../tools/answer.ts";
+import type { RunDetails } from "../../../tools/report.ts";
+import type { Outcome } from "../../../tools/summary.ts";
+import { listText, plural } from "../../../util/text.ts";
+import type { ChangeDetail, Watches, WatchRow, WatchSeries } from "../../../watch/result.ts";
+import { sameParts } from "../../../watch/same.ts";
+import { Copy } from "../pictures/parts.tsx";
+import { Answer, Unanswered, useAnswer } from "./answer.tsx";
 import { SPANS, type WatchPlace, watchHash } from "./place.ts";
-import { type Mark, Timeline } from "./timeline.tsx";
-import { mannerText, timeText, toneOf } from "./words.ts";
+import { Sides } from "./sides.tsx";
+import { Circle, classOf, type Mark, Timeline } from "./timeline.tsx";
+import { mannerText, sentencesOf, sinceText, timeText, titleOf } from "./words.ts";
 
 /** Parts of the time that is shown: one for two or three pixels. */
 const POINTS = 336;
@@ -13,64 +17,100 @@ const POINTS = 336;
 /** A watch: how it is, what it measured over a time, and its changes, of which one may be open. */
 export function OneWatch({ place }: { place: WatchPlace }) {
   const { name, hours, change: open } = place;
-  const path = `watch/${encodeURIComponent(name)}?since=${hours}h&points=${POINTS}`;
-  const { result, problem } = useAnswer<WatchSeries>(path);
-  const row = useAnswer<Watches>("watch").result?.watches.find((watch) => watch.name === name);
-  const marks = result?.changes
+  const path = `watch/${encodeURIComponent(name)}`;
+  const { result, problem } = useAnswer<WatchSeries>(`${path}?since=${hours}h&points=${POINTS}`);
+  const list = useAnswer<Watches>("watch");
+  const watch = list.result?.watches.find((each) => each.name === name);
+  if (!result || !watch) return <Unanswered problem={problem ?? list.problem} />;
+  const { verdict } = watch;
+  const marks = result.changes
     .filter(({ confirmed }) => confirmed)
-    .map(
-      (change, at): Mark => ({
-        ...change,
-        number: at + 1,
-        hash: watchHash({ ...place, change: change.id }),
-      }),
-    );
+    .map((change, at): Mark => {
+      const isOpen = change.id === open;
+      const hash = watchHash({ ...place, change: isOpen ? null : change.id });
+      return { ...change, number: at + 1, isOpen, hash };
+    });
+  const runs = result.series.reduce((sum, part) => sum + part.runs, 0);
   return (
     <>
-      <p class="soft">
-        <a href="#/watch">Watched</a> › {row ? mannerText(row) : name}
-      </p>
-      <h1 class="headline">{row?.target ?? name}</h1>
-      {row?.verdict && (
-        <p class={`verdict ${toneOf(row)}`}>
-          {row.verdict.text} Since {timeText(row.verdict.since)}.
-        </p>
-      )}
-      <nav class="spans cluster" aria-label="Time">
-        {Object.entries(SPANS).map(([label, each]) => (
-          <a
-            href={watchHash({ ...place, hours: each })}
-            aria-current={each === hours ? "true" : undefined}
-          >
-            {label}
-          </a>
-        ))}
-      </nav>
-      {marks === undefined || result === undefined ? (
-        <Unanswered problem={problem} />
-      ) : (
-        <>
-          <Timeline {...{ series: result.series, marks, open }} spanMs={hours * 3_600_000} />
-          <h2>{plural(marks.length, "change")}</h2>
-          <ol class="changes">
-            {marks.toReversed().map(({ id, at, number, text, hash }) => (
-              <li key={id}>
-                <a
-                  href={id === open ? watchHash({ ...place, change: null }) : hash}
-                  aria-expanded={id === open ? "true" : "false"}
-                >
-                  {number}
-                </a>{" "}
-                <span class="soft">{timeText(at)}</span> {text}
-                {id === open && (
-                  <ChangeView path={`watch/${encodeURIComponent(name)}/changes/${id}`} />
-                )}
-              </li>
-            ))}
-          </ol>
-        </>
-      )}
-      <Shell path={path} needsKey />
+      <Answer
+        tone={verdict && toneOf(verdict.code)}
+        words={verdict ? `${answerOf(verdict.code)}.` : "No run yet."}
+        rest={verdict ? sinceText(verdict) : titleOf(watch)}
+        above={[<a href="#/watch">Watch ›</a>, `${mannerText(watch)}, ${plural(runs, "run")}`]}
+        below={sentencesOf(verdict?.text ?? "")[1]}
+      />
+      <div class="tools stamp">
+        <nav aria-label="Time">
+          {Object.entries(SPANS).map(([label, each]) => (
+            <a
+              href={watchHash({ ...place, hours: each })}
+              aria-current={each === hours ? "true" : undefined}
+            >
+              {label}
+            </a>
+          ))}
+        </nav>
+      </div>
+      <Timeline {...{ series: result.series, marks, hours }} />
+      <section class="part">
+        <h2 class="side soft">{marks.length === 0 ? "No changes" : "Changes"}</h2>
+        <ol>
+          {marks.toReversed().map((mark) => (
+            <li class="small change" key={mark.id}>
+              <a class="ink" href={mark.hash} aria-expanded={`${mark.isOpen}`}>
+                <svg aria-hidden="true" class={classOf(mark)} width="24" height="24">
+                  <Circle x="50%" text={`${mark.number}`} />
+                </svg>
+                <span class="soft">{timeText(mark.at)}</span> {mark.text}
+              </a>
+              {mark.isOpen && <Change path={`${path}/changes/${open}`} {...{ mark, watch }} />}
+            </li>
+          ))}
+        </ol>
+      </section>
+      <section class="part">
+        <h2 class="side soft">More</h2>
+        <div class="more">
+          <Copy text={() => JSON.stringify(result)} label="Copy JSON" />
+        </div>
+      </section>
     </>
   );
+}
+
+/** A change that is open: both sides, what other locations found, and a text for whoever can mend it. */
+function Change({ path, mark, watch }: { path: string; mark: Mark; watch: WatchRow }) {
+  const { result, problem } = useAnswer<ChangeDetail>(path);
+  if (!result) return <Unanswered problem={problem} />;
+  const { before, after, diff, evidence } = result;
+  const same = sameParts(before ?? {}, after ?? {});
+  const hop = diff.find((each) => each.hop)?.hop;
+  const text = `${mark.text}
+Where  ${hop ? `hop ${hop} on the way to ` : ""}${titleOf(watch)}
+Tried  ${mannerText(watch)}
+When   since ${mark.at.slice(0, 16).replace("T", " ")} UTC
+Link   ${location.href}`;
+  return (
+    <>
+      <Sides {...result} />
+      {evidence?.map((outcome) => (
+        <p>{evidenceText(outcome)}</p>
+      ))}
+      <div class="advice">
+        <p class="soft">{same.length > 0 && `Unchanged: ${listText(same)}.`}</p>
+        {before && after && (
+          <Copy text={() => JSON.stringify({ before, after })} label="Copy both documents" />
+        )}
+        <Copy text={() => text} label="Copy for your provider" />
+      </div>
+    </>
+  );
+}
+
+/** What a location found. */
+function evidenceText(outcome: object): string {
+  const { location, result, error } = outcome as Partial<Outcome<{ readonly message: string }>>;
+  const { details } = (result ?? {}) as { readonly details?: Partial<RunDetails> };
+  return `${location}: ${details?.verdict?.text ?? error?.message}`;
 }

@@ -1,27 +1,29 @@
-import type { Child } from "hono/jsx/dom";
+import { toneOf } from "../../../tools/answer.ts";
 import { roundUp } from "../../../tools/numbers.ts";
+import type { Tone } from "../../../tools/report.ts";
 import { median } from "../../../util/numbers.ts";
-import { plural } from "../../../util/text.ts";
 import type { WatchSeries } from "../../../watch/result.ts";
-import { isBad } from "./words.ts";
 
 type Part = WatchSeries["series"][number];
 
-/** A change with its number on the page, and where it is open. */
+/** A change with its number on the page, whether it is open, and where a press on it leads. */
 export type Mark = WatchSeries["changes"][number] & {
-  readonly number: number;
-  readonly hash: string;
+  number: number;
+  isOpen: boolean;
+  hash: string;
 };
 
-interface TimelineProps {
-  series: readonly Part[];
+/** The class of a mark. */
+export const classOf = ({ isOpen }: Pick<Mark, "isOpen">) => (isOpen ? "mark open" : "mark");
+
+interface TimelineProps extends Pick<WatchSeries, "series"> {
   /** The oldest first. */
   marks: readonly Mark[];
-  /** The length of the time that ends now. */
-  spanMs: number;
-  /** The id of the change that is open. */
-  open: number | null;
+  /** Hours until now. */
+  hours: number;
 }
+
+const HOUR_MS = 3_600_000;
 
 /** Marks closer than this many percent of the width are one: 22 pixels of a wide screen. */
 const LEAST_DISTANCE = 2.2;
@@ -29,120 +31,138 @@ const LEAST_DISTANCE = 2.2;
 /** The axis of loss goes up to this many percent at least. */
 const LEAST_LOSS = 20;
 
-const TICKS = 6;
+/** A text beside a tick behind this many percent of the width has no room. */
+const LAST_TICK = 90;
 
-/** A chart as wide as the figure, in percent of its width and height; the label says what its top line means. */
-const track = (label: string, y: number, height: number, paths: Child) => (
-  <>
-    {[y, y + height].map((at) => (
-      <line x1="0" x2="100%" y1={at} y2={at} />
-    ))}
-    <text y={y - 5}>{label}</text>
-    <svg aria-hidden="true" {...{ y, height }} viewBox="0 0 100 100" preserveAspectRatio="none">
-      {paths}
-    </svg>
-  </>
-);
+/** Where things are, in pixels from the top: the charts, the end of the lines through them, and what stands below. */
+const Y = { rtt: [166, 36], loss: [234, 198], verdict: 260, end: 276, below: 292 } as const;
+
+/** Paths of pieces, by the names of their classes; nothing is drawn of an empty one. */
+export const paths = (pieces: Readonly<Record<string, readonly string[]>>) =>
+  Object.entries(pieces)
+    .map(([name, each]) => [name, each.join("")] as const)
+    .flatMap(([name, d]) =>
+      d === "" ? [] : <path class={name} d={d} vector-effect="non-scaling-stroke" />,
+    );
 
 /**
  * The median round-trip time over a band from the least to the greatest, loss, and verdicts over a time, with a line
  * through all for each change. A gap is not bridged, and says why.
  */
-export function Timeline({ series, marks, spanMs, open }: TimelineProps) {
-  const startMs = Date.now() - spanMs;
-  const x = (at: string) => Math.round((Date.parse(at) - startMs) / (spanMs / 1e4)) / 100;
+export function Timeline({ series, marks, hours }: TimelineProps) {
+  const startMs = Date.now() - hours * HOUR_MS;
+  /** Percent of the width. */
+  const xOf = (ms: number) => Math.round((ms - startMs) / (hours * 360)) / 100;
+  const x = ({ at }: { readonly at: string }) => xOf(Date.parse(at));
+  const y = ([base, top]: typeof Y.rtt | typeof Y.loss, value: number | null, most: number) =>
+    base - (base - top) * Math.min(1, (value ?? 0) / most);
   // A watch may run less often than once a part.
-  const width =
-    median(series.slice(1).map(({ at }, index) => x(at) - x(series[index]?.at ?? at))) ?? 1;
+  const width = median(series.slice(1).map((part, at) => x(part) - x(series[at] ?? part))) ?? 1;
   const measured = series.filter(({ median }) => median !== null);
   const greatest = measured.map(({ max }) => max ?? 0).toSorted((a, b) => a - b);
-  const scale = roundUp(greatest[Math.floor(greatest.length * 0.99)] ?? 1);
-  const lossScale = Math.max(LEAST_LOSS, ...series.map(({ loss }) => loss ?? 0));
-  const lines = together(measured, ({ at }, before) => x(at) - x(before.at) < width * 1.5);
+  const rttMost = roundUp(greatest[Math.floor(greatest.length * 0.99)] ?? 1);
+  const lossMost = Math.max(LEAST_LOSS, ...series.map(({ loss }) => loss ?? 0));
   const points = (line: readonly Part[], which: "min" | "median" | "max") =>
-    line.map((part) => `${x(part.at)} ${100 * (1 - Math.min(1, (part[which] ?? 0) / scale))}`);
-  const band = (line: Part[]) =>
-    `M${[...points(line, "max"), ...points(line, "min").reverse()].join("L")}z`;
-  const verdicts = (bad: boolean) =>
-    series
-      .filter(({ code }) => code !== null && isBad(code) === bad)
-      .map(({ at }) => `M${x(at)} 50h${width}`);
-  const over = measured.filter(({ max }) => (max ?? 0) > scale);
+    line.map((part) => `${x(part)} ${y(Y.rtt, part[which], rttMost)}`);
+  const lines = together(measured, (part, before) => x(part) - x(before) < width * 1.5);
+  const over = measured.filter(({ max }) => (max ?? 0) > rttMost);
   const lost = series.filter(({ loss }) => loss);
-  const gaps = together(
-    series.filter(({ gap }) => gap !== null),
-    ({ gap }, before) => gap === before.gap,
-  );
+  const gaps = series.filter(({ gap }) => gap !== null);
+  const stretch = (part: Part) => `M${x(part)} ${Y.verdict}h${width}`;
+  const having = (tone: Tone) => series.filter(({ code }) => code && toneOf(code) === tone);
+  const labels = [
+    ["name", Y.rtt[1], "Round trip"],
+    ["end", Y.rtt[1], `${rttMost} ms`],
+    ["end", (Y.rtt[0] + Y.rtt[1]) / 2, `${rttMost / 2}`],
+    ["end", Y.rtt[0], "0"],
+    ["name", Y.loss[1], "Loss"],
+    ["end", Y.loss[1], `${lossMost} %`],
+    ["end", Y.loss[0], "0"],
+    ["name", Y.verdict, "Verdict"],
+  ] as const;
+  // Every 4 hours of a day; of longer times at about seven midnights.
+  const stepMs = Math.max(4, Math.round(hours / 168) * 24) * HOUR_MS;
+  const ticks = Array.from({ length: (hours * HOUR_MS) / stepMs }, (_, index) => {
+    return (Math.ceil(startMs / stepMs) + index) * stepMs;
+  }).filter((ms) => xOf(ms) < LAST_TICK);
+  const texts = [
+    ...labels.map(([name, at, text]) => [name, 0, at, text] as const),
+    ...ticks.map((ms) => ["tick", xOf(ms), Y.below, tickText(ms, stepMs / HOUR_MS)] as const),
+    ...together(gaps, (part, before) => part.gap === before.gap).map(([part]) => {
+      return [x(part) < 50 ? "gap" : "gap end", x(part), 50, `no runs: ${part.gap}`] as const;
+    }),
+  ];
   return (
     <figure class="timeline">
-      <svg aria-hidden="true">
-        {track(`Round trip, ${scale} ms`, 44, 130, [
-          <path class="band" d={lines.map(band).join("")} />,
-          <path
-            class="line"
-            d={lines.map((line) => `M${points(line, "median").join("L")}h.1`).join("")}
-          />,
-          <path class="line" d={over.map(({ at }) => `M${x(at)} 0v-4`).join("")} />,
-        ])}
-        {track(
-          `Loss, ${lossScale} %`,
-          204,
-          36,
-          <path
-            class="lost"
-            d={lost
-              .map(({ at, loss }) => `M${x(at)} 100v${(-100 * (loss ?? 0)) / lossScale}`)
-              .join("")}
-          />,
-        )}
-        {track("Verdict", 258, 10, [
-          <path class="works" d={verdicts(false).join("")} />,
-          <path class="broken" d={verdicts(true).join("")} />,
-        ])}
-        {gaps.map(([part]) => (
-          <text class="gap" x={`${x(part.at)}%`} y="168">
-            no runs: {part.gap}
+      <svg aria-hidden="true" height="300">
+        <svg
+          class="lines"
+          aria-hidden="true"
+          viewBox="0 0 100 276"
+          height="276"
+          preserveAspectRatio="none"
+        >
+          {paths({
+            base: [
+              ...labels.map(([name, at]) => (name === "end" ? `M0 ${at}h100` : "")),
+              ...ticks.map((ms) => `M${xOf(ms)} ${Y.end}v-5`),
+            ],
+            band: lines.map(
+              (line) => `M${[...points(line, "max"), ...points(line, "min").reverse()].join("L")}z`,
+            ),
+            line: [
+              ...lines.map((line) => `M${points(line, "median").join("L")}h.1`),
+              ...over.map((part) => `M${x(part)} ${Y.rtt[1]}v-4`),
+            ],
+            bad: lost.map((part) => `M${x(part)} ${Y.loss[0]}V${y(Y.loss, part.loss, lossMost)}`),
+            good: having("good").map(stretch),
+            "warn thick": having("warn").map(stretch),
+            "bad thick": having("bad").map(stretch),
+            soft: gaps.map((part) => `M${x(part)} ${Y.verdict}h${width / 2}`),
+          })}
+        </svg>
+        {texts.map(([name, at, y, text]) => (
+          <text class={`tiny ${name}`} x={`${at}%`} y={y}>
+            {text}
           </text>
         ))}
-        {Array.from({ length: TICKS }, (_, index) => {
-          const tick = new Date(startMs + (spanMs * index) / TICKS).toISOString();
+        {together(marks, (mark, before) => x(mark) - x(before) < LEAST_DISTANCE).map((joined) => {
+          const [first, last = first] = [joined[0], joined.at(-1)];
+          const at = `${x(last)}%`;
+          const isOpen = joined.some((each) => each.isOpen);
           return (
-            <text x={`${(100 * index) / TICKS}%`} y="292">
-              {spanMs <= 86_400_000 ? tick.slice(11, 16) : tick.slice(5, 10)}
-            </text>
+            <a class={classOf({ isOpen })} href={last.hash} tabindex={-1}>
+              <line x1={at} x2={at} y1="22" y2={Y.end} />
+              <Circle
+                x={at}
+                text={first === last ? `${last.number}` : `${first.number}–${last.number}`}
+              />
+            </a>
           );
         })}
-        {together(marks, ({ at }, before) => x(at) - x(before.at) < LEAST_DISTANCE).map(
-          (joined) => {
-            const [first] = joined;
-            const last = joined.at(-1) ?? first;
-            const at = `${x(last.at)}%`;
-            return (
-              <a
-                class={joined.some(({ id }) => id === open) ? "mark open" : "mark"}
-                href={last.hash}
-                tabindex={-1}
-              >
-                <line x1={at} x2={at} y1="22" y2="268" />
-                <circle cx={at} cy="12" r={first === last ? 10 : 13} />
-                <text x={at} y="12" dy="0.35em">
-                  {first === last ? last.number : `${first.number}–${last.number}`}
-                </text>
-              </a>
-            );
-          },
-        )}
       </svg>
-      <figcaption>
-        {plural(
-          series.reduce((sum, { runs }) => sum + runs, 0),
-          "run",
-        )}
-        , broken in {series.filter(({ code }) => code !== null && isBad(code)).length} of{" "}
-        {series.length} parts of the time, loss in {lost.length}
+      <figcaption class="unseen">
+        Broken in {having("bad").length} of {series.length} parts of the time, loss in {lost.length}
       </figcaption>
     </figure>
   );
+}
+
+/** The number of a change, or the first and last of several, in a circle. */
+export const Circle = ({ x, text }: { x: string; text: string }) => (
+  <>
+    <circle cx={x} cy="12" r={text.length > 2 ? 13 : 10} />
+    <text class="tiny count" x={x} y="12">
+      {text}
+    </text>
+  </>
+);
+
+/** What stands at a tick, in UTC: a time, a day of the week, or a day of the year. */
+function tickText(ms: number, stepHours: number) {
+  const day = { day: "numeric", [stepHours > 24 ? "month" : "weekday"]: "short" } as const;
+  const format = stepHours < 24 ? ({ timeStyle: "short" } as const) : day;
+  return new Date(ms).toLocaleString("en-GB", { timeZone: "UTC", ...format });
 }
 
 /** Values in order, in groups: each of which goes together with the one before. */

@@ -1,108 +1,153 @@
+import { answerOf, toneOf } from "../../../tools/answer.ts";
 import { formatMs } from "../../../tools/numbers.ts";
 import { median } from "../../../util/numbers.ts";
-import { formatPercent, plural } from "../../../util/text.ts";
+import { formatPercent, listText, plural } from "../../../util/text.ts";
 import type { WatchDay, Watches, WatchRow } from "../../../watch/result.ts";
-import { Shell } from "../shell.tsx";
-import { Unanswered, useAnswer } from "./answer.tsx";
+import { Copy } from "../pictures/parts.tsx";
+import { Answer, Unanswered, useAnswer } from "./answer.tsx";
 import { SPANS, watchHash } from "./place.ts";
-import { mannerText, timeText, toneOf } from "./words.ts";
+import { paths } from "./timeline.tsx";
+import { mannerText, sentencesOf, sinceText, timeText, titleOf } from "./words.ts";
 
 /** The last day of each watch, in parts of 20 minutes. */
 const PATH = "watch?points=72";
 
-/** The words of tones, in the order in which people look for them. */
-const WORDS = { bad: "Broken", warn: "Doubtful", good: "Good", none: "No run yet" } as const;
+/** Hours before now that the axis of the last day names. */
+const HOURS = [24, 12] as const;
+
+/** The headline names so many watches. */
+const MAX_NAMED = 3;
+
+/** Tones in the order in which people look for them; a watch that has not run has none. */
+const TONES = ["bad", "warn", "good", null] as const;
+
+type ByTone = ReadonlyMap<(typeof TONES)[number], readonly WatchRow[]>;
 
 /** All watches: the broken ones first, then the doubtful, then the rest, each with a line of its last day. */
 export function WatchList() {
   const { result, problem } = useAnswer<Watches>(PATH);
-  if (result === undefined) return <Unanswered problem={problem} />;
+  if (!result) return <Unanswered problem={problem} />;
   const { watches, details } = result;
-  const byTone = Map.groupBy(watches, (watch) => toneOf(watch) ?? "none");
-  const [bad, warn] = [byTone.get("bad")?.length, byTone.get("warn")?.length];
-  const states = [bad && `${bad} broken`, warn && `${warn} doubtful`].filter(Boolean);
-  const last = watches
-    .map(({ last }) => last?.at ?? "")
-    .toSorted()
-    .at(-1);
-  const changes = watches.reduce((sum, { changes }) => sum + changes.day, 0);
+  const byTone: ByTone = Map.groupBy(watches, ({ verdict }) => verdict && toneOf(verdict.code));
+  const problems = details.wrong.map(({ line, text }) => `Line ${line} of the file: ${text}`);
+  if (details.problem) problems.unshift(`No history is kept now: ${details.problem}`);
+  const times = HOURS.map((ago) => new Date(Date.now() - ago * 3_600_000).toISOString());
+  const axis = [...times.map((at) => at.slice(11, 16)), "now"].map((text) => <span>{text}</span>);
+  const lines = watches.map(({ name, everySeconds }) => `${name} every=${everySeconds}s`);
   return (
     <>
-      <p class="soft">
-        {watches.length} watched, {last && `last run ${timeText(last)}, `}
-        {plural(changes, "change")} in the last day
-      </p>
-      <h1 class={`headline ${bad ? "bad" : warn ? "warn" : ""}`}>
-        {watches.length === 0 ? "Nothing is watched." : states.join(", ") || "None is broken."}
-      </h1>
-      {details.problem && <p class="notice">No history is kept now: {details.problem}</p>}
-      {details.wrong.map(({ line, text }) => (
-        <p class="problem">
-          Line {line} of the file: {text}
-        </p>
+      <Answer {...aboutAll(watches, byTone)} />
+      {problems.map((text) => (
+        <p class="stamp bad">{text}</p>
       ))}
-      <ul class="watches">
-        {(["bad", "warn", "good", "none"] as const).map((tone) =>
-          byTone.get(tone)?.map((watch) => (
-            <li key={watch.name}>
-              <strong class={tone}>{WORDS[tone]}</strong>
-              <Row watch={watch} day={details.days?.[watch.name]} />
-            </li>
-          )),
-        )}
-      </ul>
-      <Shell path={PATH} needsKey />
+      <table class="small watches">
+        <thead>
+          <tr>
+            {["Works", "Target", "Now", axis, "Median", "Loss", "Changes"].map((heading) => (
+              <th scope="col" class="left">
+                {heading}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {TONES.flatMap((tone) => byTone.get(tone) ?? []).map((watch) =>
+            rowOf(watch, details.days?.[watch.name]),
+          )}
+        </tbody>
+      </table>
+      <section class="part">
+        <h2 class="side soft">More</h2>
+        <div class="more">
+          <details>
+            <summary>The file of watches</summary>
+            <pre>{lines.join("\n")}</pre>
+          </details>
+          <Copy text={() => JSON.stringify(result)} label="Copy JSON" />
+        </div>
+      </section>
     </>
   );
 }
 
-function Row({ watch, day }: { watch: WatchRow; day: WatchDay | undefined }) {
-  const { name, tool, target, verdict, last, changes } = watch;
+/** What is said of all: of the broken, or else of the doubtful. */
+function aboutAll(watches: readonly WatchRow[], byTone: ByTone) {
+  const tone = TONES.find((each) => byTone.has(each)) ?? null;
+  const rows = byTone.get(tone) ?? [];
+  const names = rows.slice(0, MAX_NAMED).map(titleOf);
+  if (rows.length > MAX_NAMED) names.push("others");
+  const only = rows.length === 1 && rows[0]?.verdict;
+  const others = tone === "bad" && byTone.get("warn");
+  const last = watches.map(({ last }) => last?.at ?? "").toSorted();
+  const changes = watches.reduce((sum, { changes }) => sum + changes.day, 0);
+  const words = {
+    bad: only ? "One is broken." : `${rows.length} are broken.`,
+    warn: only ? "One needs a look." : `${rows.length} need a look.`,
+    good: byTone.has(null) ? "So far, all work." : "All work.",
+    none: rows.length > 0 ? "Nothing has run yet." : "Nothing is watched.",
+  };
+  return {
+    tone,
+    words: words[tone ?? "none"],
+    rest: tone === "good" || tone === null ? "" : only ? sinceText(only) : `${listText(names)}.`,
+    above: `${watches.length} watched${last.at(-1) ? `, last run ${timeText(`${last.at(-1)}`)} UTC` : ""}`,
+    below: `${others ? `${plural(others.length, "other")} may need a look. ` : ""}${plural(changes, "confirmed change")} in the last day.`,
+  };
+}
+
+function rowOf(watch: WatchRow, day: WatchDay | undefined) {
+  const { name, verdict, last, changes } = watch;
+  const tone = verdict ? toneOf(verdict.code) : "soft";
+  // Beside it is what the sentence begins with.
+  const now = sentencesOf(verdict?.text ?? "")[0].replace(`${titleOf(watch)} `, "");
   return (
-    <>
-      <p>
-        <a href={watchHash({ name, hours: SPANS.Week, change: null })}>{target ?? tool}</a>
-        <br />
-        <span class="soft">{mannerText(watch)}</span>
-      </p>
-      <p>
-        {verdict?.text}
-        <br />
-        {verdict && <span class="soft">since {timeText(verdict.since)}</span>}
-      </p>
-      {day && <DayLine day={day} />}
-      <p class="numbers">
-        <span>{last?.rtt == null ? "–" : `${formatMs(last.rtt)} ms`}</span>
-        <span class={last?.loss ? "bad" : "soft"}>
-          {last?.loss == null ? "" : `${formatPercent(last.loss)} lost`}
-        </span>
-        <span class="soft">{changes.month > 0 && plural(changes.month, "change")}</span>
-      </p>
-    </>
+    <tr key={name} class={tone === "good" ? "quiet" : ""}>
+      <td class={tone}>
+        <b>{verdict ? answerOf(verdict.code) : "No run yet"}</b>
+      </td>
+      <td>
+        <a class="ink" href={watchHash({ name, hours: SPANS.Week, change: null })}>
+          <b>{titleOf(watch)}</b>
+        </a>
+        <p class="soft">{mannerText(watch)}</p>
+      </td>
+      <td>
+        {`${now.charAt(0).toUpperCase()}${now.slice(1)}`}
+        <p class="soft">{verdict && `since ${timeText(verdict.since)}`}</p>
+      </td>
+      <td>{day && dayLine(day)}</td>
+      <td>{last?.rtt == null ? "–" : `${formatMs(last.rtt)} ms`}</td>
+      <td class={last?.loss ? "bad" : "soft"}>
+        {last?.loss == null ? "–" : formatPercent(last.loss)}
+      </td>
+      <td class={changes.day > 0 ? "" : "soft"}>{changes.day}</td>
+    </tr>
   );
 }
 
 /** Round-trip times from 0 to twice their median, loss as ticks, broken as a bar on the base line, no run as dots. */
-function DayLine({ day: { rtt, loss, bad } }: { day: WatchDay }) {
-  const scale = 2 * (median(rtt.filter((ms) => ms !== null)) ?? 0) || 1;
-  /** A path of what is drawn for each part; 0 is above. */
-  const path = <Value,>(
-    name: string,
-    values: readonly Value[],
-    draw: (value: Value, at: number) => string,
-  ) => <path class={name} d={values.map(draw).join("")} />;
-  const y = (ms: number) => Math.round(300 * (1 - Math.min(1, ms / scale))) / 10;
+function dayLine({ rtt, loss, bad }: WatchDay) {
+  const middle = median(rtt.filter((ms) => ms !== null)) || 1;
+  // In halves of a pixel.
+  const y = (ms: number) => Math.max(0, Math.round(60 - (30 * ms) / middle)) / 2;
   return (
-    <svg class="day" viewBox={`0 0 ${rtt.length} 34`} preserveAspectRatio="none" aria-hidden="true">
-      {path("base", [rtt.length], (length) => `M0 30h${length}`)}
-      {path("line", rtt, (ms, at) =>
-        ms === null ? "" : `${rtt[at - 1] == null ? "M" : "L"}${at + 0.5} ${y(ms)}h.1`,
-      )}
-      {path("lost", loss, (percent, at) =>
-        percent ? `M${at + 0.5} 30v${-Math.max(4, 0.3 * percent)}` : "",
-      )}
-      {path("broken", bad, (is, at) => (is ? `M${at} 30h1` : ""))}
-      {path("none", bad, (is, at) => (is === null ? `M${at + 0.3} 30h.4` : ""))}
+    <svg
+      class="day lines"
+      height="32"
+      viewBox={`0 0 ${rtt.length} 30`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      {paths({
+        line: rtt.map((ms, at) =>
+          ms === null ? "" : rtt[at - 1] == null ? `M${at} ${y(ms)}h.1` : `L${at} ${y(ms)}`,
+        ),
+        bad: loss.map((percent, at) =>
+          percent && !bad[at] ? `M${at} 30v${-Math.max(4, 0.3 * percent)}` : "",
+        ),
+        "bad thick": bad.map((is, at) => (is ? `M${at} 27h1` : "")),
+        soft: bad.map((is, at) => (is === null ? `M${at} 28h.5` : "")),
+      })}
     </svg>
   );
 }

@@ -3,6 +3,5 @@ import type { WatchPlace } from "./place.ts";
 import { WatchList } from "./watch-list.tsx";
 
 /** The tab of watches. */
-export function WatchPage({ place }: { place: WatchPlace }) {
-  return place.name === "" ? <WatchList /> : <OneWatch key={place.name} place={place} />;
-}
+export const WatchPage = ({ place }: { place: WatchPlace }) =>
+  place.name === "" ? <WatchList /> : <OneWatch key={place.name} place={place} />;

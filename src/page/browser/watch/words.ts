@@ -1,21 +1,38 @@
-import { type Tone, tonedVerdict } from "../../../tools/report.ts";
 import type { WatchRow } from "../../../watch/result.ts";
 
-/** The tone of a watch: an error about the target is bad, and one that has not run has none. */
-export function toneOf({ verdict }: Pick<WatchRow, "verdict">): Tone | null {
-  if (verdict === null) return null;
-  return /^[A-Z0-9_]+$/.test(verdict.code) ? "bad" : (tonedVerdict(verdict)?.tone ?? null);
+/** Milliseconds of a day. */
+export const DAY_MS = 86_400_000;
+
+const WEEKDAYS = new Intl.DateTimeFormat("en-GB", { weekday: "short", timeZone: "UTC" });
+
+/** A time of the API in UTC: without its day if that is today, with the weekday below a week, else the date alone. */
+export function timeText(at: string): string {
+  const time = Date.parse(at);
+  const days = Math.floor(Date.now() / DAY_MS) - Math.floor(time / DAY_MS);
+  if (days >= 7) return at.slice(0, 10);
+  return `${days === 0 ? "" : `${WEEKDAYS.format(time)} `}${at.slice(11, 16)}`;
 }
 
-/** True for a code that is bad news. */
-export const isBad = (code: string) => toneOf({ verdict: { code, text: "", since: "" } }) === "bad";
+/** A text as its first sentence, without the full stop, and the others. */
+export function sentencesOf(text: string): readonly [first: string, others: string] {
+  const [first = text, others = ""] = text.split(/\. (.*)/s);
+  return [first.replace(/\.$/, ""), others];
+}
 
-/** A time of the API as people read it. */
-export const timeText = (at: string) => `${at.slice(0, 16).replace("T", " ")} UTC`;
+/** The first sentence of a verdict, and since when it is true. */
+export const sinceText = ({ text, since }: NonNullable<WatchRow["verdict"]>) =>
+  `${sentencesOf(text)[0]} since ${timeText(since)}.`;
+
+/** What a watch is about. */
+export const titleOf = ({ tool, target }: WatchRow) => target ?? tool;
+
+const UNITS = { d: 86_400, h: 3600, min: 60, s: 1 } as const;
 
 /** How a watch is measured: its tool with the parameters, and how often. */
-export const mannerText = ({ name, target, everySeconds }: WatchRow) =>
-  `${name
-    .split(" ")
-    .filter((word) => word !== target)
-    .join(" ")}, every ${everySeconds} s`;
+export function mannerText(watch: WatchRow): string {
+  const { name, everySeconds: every } = watch;
+  const words = name.split(" ").filter((word) => word !== titleOf(watch));
+  const [unit, seconds = 1] = Object.entries(UNITS).find(([, size]) => every % size === 0) ?? [];
+  const parts = [words.join(" ").replaceAll("=", " "), `every ${every / seconds} ${unit}`];
+  return parts.filter(Boolean).join(", ");
+}

@@ -1,0 +1,170 @@
+import { useEffect, useLayoutEffect, useState } from "hono/jsx/dom";
+import type { PageTool } from "../caller.ts";
+import { type Bookmark, HOME, hashOf } from "./bookmark.ts";
+import { CALLER, defaultsOf, toolOf } from "./caller.ts";
+import { OptionField, TextField } from "./fields.tsx";
+import { choicesFor, FromField, fromText } from "./from-field.tsx";
+import { storedKey, storeKey } from "./key.ts";
+import { KeyFields } from "./key-fields.tsx";
+import type { View } from "./pictures/picture.ts";
+import { FROM, KEY, problemsOf, SUBJECT } from "./problems.ts";
+import type { Run } from "./run.ts";
+import { placeOf, run, stop } from "./state.ts";
+import { targetIn } from "./target-text.ts";
+import { viewOf } from "./views.ts";
+
+/** Milliseconds without a key pressed, after which a tool that is asked as one types is asked. */
+const PAUSE_MS = 250;
+
+/** The name of the button for a run that goes on. */
+const REPEAT = "repeat";
+
+/** A tool, what it is asked, and its run if there was one. */
+export interface ToolProps {
+  tool: PageTool;
+  bookmark: Bookmark;
+  current: Run | null;
+}
+
+/** One field for the target, what starts and stops the tool, the other tools, and behind two buttons the rest. */
+export function Form({ tool: shown, bookmark, current }: ToolProps) {
+  const isFirst = shown.name === HOME;
+  const tool = isFirst ? toolOf("check") : shown;
+  const [subject, setSubject] = useState(bookmark.subject);
+  const [options, setOptions] = useState(bookmark.options);
+  const [note, setNote] = useState("");
+  const [open, setOpen] = useState<"from" | "more" | null>(null);
+  const [asksKey, setAsksKey] = useState(false);
+  const { isAskedAsTyped, needsKey } = tool;
+  const { repeat } = viewOf(tool.name);
+  const isRunning = current?.state === "running";
+  const defaults: Bookmark["options"] = { ...defaultsOf(tool), [FROM]: "" };
+  const chosenOf = (name: string) => options[name] ?? defaults[name] ?? "";
+  const fields = tool.options.filter(
+    ({ goesWith: other }) => !other || chosenOf(other) !== defaults[other],
+  );
+  const locations = tool.hasFrom ? choicesFor(bookmark) : [];
+  const names = [...fields.map(({ name }) => name), ...(locations.length > 0 ? [FROM] : [])];
+  const problemAt = problemsOf(current, tool);
+  const isKeyWanted = needsKey && CALLER.needsKey;
+  const start = (repeat?: View["repeat"]) => {
+    if (isKeyWanted && storedKey() === null) return setAsksKey(true);
+    setAsksKey(false);
+    const chosen = names
+      .map((name) => [name, chosenOf(name)] as const)
+      .filter(([name, value]) => value !== defaults[name]);
+    // White space is no part of an address, which is said while one types.
+    const target = isAskedAsTyped ? subject : targetIn(subject);
+    const isTaken = !isAskedAsTyped && target !== subject.trim();
+    setNote(isTaken ? `“${target}” was taken out of “${subject.trim()}”.` : "");
+    void run({ tool: tool.name, subject: target, options: Object.fromEntries(chosen) }, repeat);
+  };
+  const write = (text: string) => {
+    setSubject(text);
+    setNote("");
+  };
+  // At once, or it takes back what was typed or chosen since the form is there.
+  useLayoutEffect(() => {
+    setSubject(bookmark.subject);
+    setOptions(bookmark.options);
+  }, [bookmark]);
+  // At once too, or the timer of a text that is already longer is never cleared.
+  useLayoutEffect(() => {
+    const isAsked = subject === bookmark.subject && current !== null;
+    if (!isAskedAsTyped || subject === "" || isAsked) return;
+    const timer = setTimeout(start, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [bookmark, subject]);
+  useEffect(() => {
+    if (asksKey) document.getElementById(KEY)?.focus();
+  }, [asksKey]);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const { target, submitter } = event as SubmitEvent;
+    const form = new FormData(target as HTMLFormElement, submitter);
+    const key = form.get(KEY);
+    if (key) storeKey({ key: `${key}`, onDevice: form.has("onDevice") });
+    start(form.has(REPEAT) ? repeat : undefined);
+  };
+  // Return in a field asks anew, also while something runs.
+  const press = (event: Event) => {
+    const isTyping = document.activeElement?.matches("input, select");
+    if (!isRunning || isTyping) return;
+    event.preventDefault();
+    stop();
+  };
+  const field = (name: string) => ({
+    value: chosenOf(name),
+    onValue: (value: string) => setOptions({ ...options, [name]: value }),
+    problem: problemAt(name),
+  });
+  const isShown = (name: string) =>
+    open === "more" || chosenOf(name) !== defaults[name] || problemAt(name) !== null;
+  const shownFields = isFirst ? [] : fields.filter(({ name }) => isShown(name));
+  const main = { name: SUBJECT, value: subject, onValue: write, problem: problemAt(SUBJECT) };
+  const opener = (name: "from" | "more", label: string) => (
+    <button
+      type="button"
+      class="opener"
+      aria-expanded={open === name ? "true" : "false"}
+      onClick={() => setOpen(open === name ? null : name)}
+    >
+      {label}
+    </button>
+  );
+  return (
+    <search>
+      <form class="ask" onSubmit={submit}>
+        <div class="line">
+          {tool.subject && <TextField {...tool.subject} {...main} {...(note && { note })} />}
+          {!isAskedAsTyped && (
+            <button type="submit" class="main" onClick={press}>
+              {isRunning ? "Stop" : tool.name === "check" ? tool.label : "Run"}
+            </button>
+          )}
+          {repeat && !isRunning && (
+            <button type="submit" name={REPEAT}>
+              {repeat.label}
+            </button>
+          )}
+        </div>
+        {(asksKey || problemAt(KEY) !== null) && <KeyFields problem={problemAt(KEY)} />}
+        <div class="tools">
+          <Tools current={shown.name} isFirst={isFirst} />
+          {!isFirst && (
+            <span class="openers">
+              {locations.length > 0 && opener("from", `From ${fromText(chosenOf(FROM))}`)}
+              {(fields.length > 0 || isKeyWanted) && opener("more", "More")}
+            </span>
+          )}
+        </div>
+        {(shownFields.length > 0 || (open === "more" && isKeyWanted)) && (
+          <div class="options">
+            {shownFields.map((option) => (
+              <OptionField option={option} {...field(option.name)} />
+            ))}
+            {open === "more" && isKeyWanted && !asksKey && <KeyFields problem={null} />}
+          </div>
+        )}
+        {locations.length > 0 && (open === "from" || problemAt(FROM) !== null) && (
+          <FromField choices={locations} {...field(FROM)} />
+        )}
+      </form>
+    </search>
+  );
+}
+
+/** The links to the tools, each with what was asked last. */
+function Tools({ current, isFirst }: { current: string; isFirst: boolean }) {
+  const tools = CALLER.tools.filter(({ name }) => name !== HOME && !(isFirst && name === "check"));
+  return (
+    <nav aria-label="Tools">
+      {isFirst && <span class="soft">Or</span>}
+      {tools.map(({ name, label }) => (
+        <a href={hashOf(placeOf(name))} aria-current={name === current ? "page" : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,28 @@
+import { formatMs } from "../../../tools/numbers.ts";
+import { hopNotes } from "../../../tools/report.ts";
+import type { Hop } from "../../../tools/trace/result.ts";
+import { Who } from "./parts.tsx";
+
+interface HopListProps {
+  hops: readonly Hop[];
+  /** The hop behind which the way breaks. */
+  brokenAfter?: number | undefined;
+}
+
+/** The hops of a way with their names, addresses and times, and the break in its place. */
+export function HopList({ hops, brokenAfter }: HopListProps) {
+  return (
+    <ol class="hop-list">
+      {hops.map((hop) => (
+        <>
+          <li class={`hop ${hop.ip === null ? "silent" : ""}`}>
+            <span class="position">{hop.hop}</span>
+            <Who host={hop} notes={hopNotes(hop.details)} />
+            <span class="time">{hop.rtt !== null && `${formatMs(hop.rtt)} ms`}</span>
+          </li>
+          {hop.hop === brokenAfter && <li class="bad">The way breaks behind hop {hop.hop}.</li>}
+        </>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,107 @@
+import { type Kind, wordsOf } from "../../../tools/check/findings.ts";
+import type { CheckResult } from "../../../tools/check/result.ts";
+import { formatMs } from "../../../tools/numbers.ts";
+
+type Row = CheckResult["details"]["attempts"][number];
+
+/** Bars that are drawn one each. */
+const MOST_BARS = 20;
+
+const COLUMNS = [
+  ["connect", "Connections"],
+  ["request", "Requests"],
+  ["echo", "Echo"],
+] as const satisfies readonly (readonly [Kind, string])[];
+
+interface TriedProps {
+  attempts: readonly Row[];
+  steps: CheckResult["steps"];
+  port: number;
+}
+
+/** The attempts at each address: a bar each, up if it worked, down if not, and how many of how many. */
+export function Tried({ attempts, steps, port }: TriedProps) {
+  const ips = Map.groupBy(attempts, ({ ip }) => ip);
+  return (
+    <section class="part">
+      <h2 class="side soft">Tried</h2>
+      <table class="tried">
+        <thead>
+          <tr>
+            <th scope="col">Address</th>
+            {COLUMNS.map(([kind, heading]) => (
+              <th scope="col" class={kind}>
+                {heading}
+              </th>
+            ))}
+            <th scope="col" class="number">
+              Median
+            </th>
+            <th scope="col" class="note">
+              <span class="unseen">Note</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {[...ips].map(([ip, rows]) => {
+            const of = (kind: Kind) => rows.find((row) => row.kind === kind);
+            const ms = of("connect")?.rtt?.median ?? null;
+            const { text, isBad } = noteOf(
+              steps.filter((step) => step.ip === ip),
+              port,
+            );
+            return (
+              <tr>
+                <th scope="row" class="mono">
+                  {ip}
+                </th>
+                {COLUMNS.map(([kind]) => (
+                  <td class={kind}>
+                    <Bars row={of(kind)} />
+                  </td>
+                ))}
+                <td class="number">{ms === null ? "–" : `${formatMs(ms)} ms`}</td>
+                <td class={isBad ? "note bad" : "note soft"}>{text}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** What the steps of an address say of it: what is wrong, or how it answered. */
+function noteOf(steps: CheckResult["steps"], port: number): { text: string; isBad: boolean } {
+  const bad = steps.find(({ status, finding }) => status === "fail" && finding);
+  if (bad?.finding) return { text: wordsOf(bad.finding, port), isBad: true };
+  const [tls, http] = ["tls", "http"].map((name) => steps.find((step) => step.name === name));
+  const version = /^TLSv[\d.]*\d/.exec(tls?.text ?? "")?.[0].replace("v", " ");
+  return { text: [version, http?.httpStatus].filter(Boolean).join(", "), isBad: false };
+}
+
+function Bars({ row }: { row: Row | undefined }) {
+  if (row === undefined) return <span class="soft">not tried</span>;
+  const { made, worked } = row;
+  const isDrawn = made <= MOST_BARS;
+  return (
+    <span class="tally">
+      {isDrawn && (
+        <svg class="bars" width={made * 7} height="20" aria-hidden="true">
+          {Array.from({ length: made }, (_, at) => (
+            <rect
+              class={at < worked ? "up" : "down"}
+              x={at * 7}
+              y={at < worked ? 1 : 11}
+              width="4"
+              height="8"
+            />
+          ))}
+        </svg>
+      )}
+      <span class={worked < made ? "bad" : "soft"}>
+        {worked} / {made}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,113 @@
+import type { WayHop } from "./segments.ts";
+
+/** Pixels: the middle of the disc that stands for here, the least to the first hop, and between two. */
+export const LEFT = 10;
+const FIRST = 44;
+const LEAST = 15;
+
+/** Pixels between the bars of a break. */
+export const BREAK = 62;
+
+/** Pixels that a bundle of paths takes at least. */
+const BUNDLE = 150;
+
+/** Silent hops in a row, beyond which they are one. */
+const FOLDED = 3;
+
+/** A hop at its place, or several silent ones at one. */
+export interface Placed<Hop extends WayHop = WayHop> {
+  readonly hop: Hop;
+  /** The hops that stand there: one, or several silent ones. */
+  readonly count: number;
+  readonly x: number;
+}
+
+interface Options {
+  /** Pixels that the way may take. */
+  readonly width: number;
+  /** Milliseconds at the end of the scale, which all ways of a view share. */
+  readonly mostMs: number;
+  /** The hop behind which it breaks, 0 for none of them; null if it does not. */
+  readonly breakAfter: number | null;
+  /** The hops between which there are several paths. */
+  readonly bundle?: { readonly near: number; readonly far: number } | null;
+  /** Pixels to the first hop, and between two, at least. */
+  readonly first?: number;
+  readonly least?: number;
+}
+
+/**
+ * Places the hops of a way by their times. A hop stands behind the one before it also if it answered faster; silent hops
+ * share the distance to the next answer. Where there is too little room, the scale gives way.
+ *
+ * @param endMs the time of the site; null if it was not reached, which puts it at the end
+ * @returns the hops, the place of the site, and where the break begins
+ */
+export function layWay<Hop extends WayHop>(
+  hops: readonly Hop[],
+  endMs: number | null,
+  { width, mostMs, breakAfter, bundle, first = FIRST, least = LEAST }: Options,
+) {
+  const rows = folded(hops);
+  const room = Math.min(least, (width - first - BREAK - (bundle ? BUNDLE : 0)) / (rows.length + 2));
+  const lay = (perMs: number) => {
+    const xs: number[] = [];
+    let [x, shift, silent, nearX] = [LEFT, 0, 0, LEFT];
+    let breakAt: number | null = null;
+    /** Goes on to a place, and puts the silent hops in between. */
+    const go = (to: number) => {
+      const from = x;
+      for (let at = 1; at <= silent; at++) xs.push(from + ((to - from) * at) / (silent + 1));
+      [x, silent] = [to, 0];
+    };
+    const leastTo = (hop: number) => {
+      const gap = (xs.length + silent === 0 ? first : room) + room * silent;
+      return Math.max(x + gap, bundle && hop >= bundle.far ? nearX + BUNDLE : 0);
+    };
+    const interrupt = (hop: number) => {
+      if (breakAfter === null || breakAt !== null || hop <= breakAfter) return;
+      go(x + room * (silent + 1));
+      breakAt = x;
+      x += BREAK;
+      shift = BREAK;
+    };
+    for (const { hop } of rows) {
+      interrupt(hop.hop);
+      if (hop.rtt === null) silent++;
+      else {
+        go(Math.max(leastTo(hop.hop), LEFT + hop.rtt * perMs + shift));
+        xs.push(x);
+        if (bundle && hop.hop <= bundle.near) nearX = x;
+      }
+    }
+    interrupt(Infinity);
+    const least = leastTo(Infinity);
+    go(endMs === null ? Math.max(width, least) : Math.max(least, LEFT + endMs * perMs + shift));
+    return { xs, breakAt, end: x };
+  };
+  let perMs = Math.max(0, width - LEFT - (breakAfter === null ? 0 : BREAK)) / (mostMs || 1);
+  let laid = lay(perMs);
+  // The least distances may push the end out.
+  for (let tries = 0; tries < 24 && laid.end > width; tries++) {
+    perMs *= 0.85;
+    laid = lay(perMs);
+  }
+  const { xs, breakAt, end } = laid;
+  return { placed: rows.map((row, at): Placed<Hop> => ({ ...row, x: xs[at] ?? 0 })), breakAt, end };
+}
+
+/** Hops, of which more than three silent ones in a row are one. */
+function folded<Hop extends WayHop>(hops: readonly Hop[]): { hop: Hop; count: number }[] {
+  const rows: { hop: Hop; count: number }[] = [];
+  let start = 0;
+  while (start < hops.length) {
+    const end = hops.findIndex(({ ip }, at) => at >= start && ip !== null);
+    const silent = (end === -1 ? hops.length : end) - start;
+    if (silent > FOLDED) rows.push({ hop: hops[start] as Hop, count: silent });
+    else for (const hop of hops.slice(start, start + silent)) rows.push({ hop, count: 1 });
+    const next = hops[start + silent];
+    if (next) rows.push({ hop: next, count: 1 });
+    start += silent + 1;
+  }
+  return rows;
+}

@@ -1,0 +1,705 @@
+import type { Child } from "hono/jsx/dom";
+import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import { hopText, type Tone } from "../../../tools/report.ts";
+import { type Bundle, halfOf, layBundle, MOST_OPEN } from "./bundle.ts";
+import { type Segment, segmentsOf, type WayHop } from "./segments.ts";
+import { StandingWay } from "./standing-way.tsx";
+import { BREAK, LEFT, layWay, type Placed } from "./way-layout.ts";
+
+/** Pixels: the height of a band, of that of IPv4, and between the middles of two lanes. */
+const BAND = 24;
+const BAND4 = 14;
+const LANE = 52;
+
+/** Pixels for what came of the way, at its right. */
+const RESULTS = 190;
+
+/** Pixels that a character of a name takes, so that one without room is left out. */
+const CHARACTER = 6.8;
+
+/** Pixels below which a way stands. */
+const NARROW = 560;
+
+/** Threads that are drawn one each; more are drawn in proportion. */
+const MOST_THREADS = 16;
+
+/** Where the way breaks. */
+export interface Break {
+  /** The hop behind which it does, 0 for here. */
+  readonly after: number;
+  /** What is wrong there, in a few words. */
+  readonly text: string;
+  /** True if small packets pass. */
+  readonly isNarrow?: boolean;
+}
+
+/** One end of a way: an address of the site, or some that are alike. */
+export interface End {
+  /** What came of it, such as `14.2 ms`. */
+  readonly text: string;
+  /** The address, or how many there are. */
+  readonly note: string;
+  readonly tone: Tone | null;
+  /** Milliseconds; null if it was not reached. */
+  readonly ms: number | null /** Attempts, and those that failed. */;
+  readonly attempts?: { readonly made: number; readonly failed: number };
+}
+
+/** Milliseconds as short as a label needs them. */
+export const shortMs = (ms: number) => (ms < 100 ? ms.toFixed(1) : ms.toFixed(0));
+
+/** True where some attempts worked and some did not. */
+export const isMixed = ({ attempts }: End) =>
+  attempts !== undefined && attempts.failed > 0 && attempts.failed < attempts.made;
+
+/** A bundle of paths, and what is shown of it. */
+export interface ShownBundle extends Bundle {
+  readonly isOpen: boolean;
+  /** True if the list of the paths is open. */
+  readonly isListed: boolean;
+  /** The index of the path that is shown alone. */
+  readonly alone: number | null;
+  onOpen(): void;
+  onList(): void;
+  onAlone(path: number): void;
+}
+
+export interface WayProps {
+  label: string;
+  /** Below the label. */
+  note?: string;
+  hops: readonly WayHop[];
+  tints: ReadonlyMap<string, number>;
+  /** Milliseconds at the end of the scale. */
+  mostMs: number;
+  /** The first is where the line leads; to the others it forks behind the last hop. */
+  ends: readonly [End, ...End[]];
+  break?: Break | null | undefined;
+  /** Hops of which one may be at fault, and what is known. */
+  doubt?: { readonly text: string } | null | undefined;
+  bundle?: ShownBundle | null | undefined;
+  isRunning?: boolean;
+  /** Why nothing is known of it, in a few words. */
+  unknown?: string | undefined;
+  /** True for the way beside, which is thin. */
+  isThin?: boolean;
+  /** True for a way that is compared with the one beside it, and lies in any room. */
+  lies?: boolean;
+  /** The least distances, where several ways have one scale. */
+  first?: number;
+  least?: number;
+}
+
+/** The width of an element in pixels, as it changes. */
+export function useWidth(guess: number) {
+  const [width, setWidth] = useState(guess);
+  const box = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth || guess));
+    setWidth(element.clientWidth || guess);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return [width, box] as const;
+}
+
+/** A way from here to the site, which stands where there is little room. */
+export function Way(props: WayProps) {
+  const { hops, ends, isThin = false, lies = isThin } = props;
+  const [room, box] = useWidth(984);
+  const stands = room < NARROW && !lies && hops.length > 0;
+  return (
+    <section class={isThin ? "part way thin" : "part way"}>
+      <h2 class="side" style={stands ? "" : `padding-top:${topOf(props) - 12}px`}>
+        {props.label}
+        {props.note && <small>{props.note}</small>}
+      </h2>
+      <figure ref={box}>
+        {stands ? <Standing {...props} /> : <Lane {...props} room={room} />}
+        {stands && (
+          <ul class="ends">
+            {ends.map(({ text, note, tone }) => (
+              <li>
+                <b class={tone ?? ""}>{text}</b> <small>{note}</small>
+              </li>
+            ))}
+          </ul>
+        )}
+        <figcaption class="unseen">{captionOf(props)}</figcaption>
+      </figure>
+    </section>
+  );
+}
+
+/** The way from top to bottom. */
+function Standing({ hops: all, tints, ends: [end], break: broken, bundle }: WayProps) {
+  const hops = bundle ? all.filter((hop) => !isInside(hop, bundle)) : all;
+  const last = all.at(-1);
+  const isReached = end.ms !== null && (!broken || broken.isNarrow === true);
+  const site = { ...last, hop: (last?.hop ?? 0) + 1, ip: end.note, hostname: null, rtt: end.ms };
+  const segments = segmentsOf(isReached ? [...hops, site] : hops, tints);
+  return (
+    <StandingWay
+      {...{ segments, isReached, bundle }}
+      site="The site"
+      {...(broken && { break: broken })}
+    />
+  );
+}
+
+/** True for a hop in whose place there is a bundle. */
+const isInside = ({ hop }: WayHop, { near, far }: Bundle) => near < hop && hop < far;
+
+const hasStrandsOf = ({ ends, isThin }: WayProps) => !isThin && ends.some(isMixed);
+
+/** Pixels that an open bundle is higher than the band, on each side. */
+const extraOf = (bundle: WayProps["bundle"]) =>
+  bundle ? halfOf(bundle, bundle.isOpen, BAND) - BAND / 2 : 0;
+
+/** Pixels above the line of a way: what is written there. */
+function topOf({ hops, ends, isThin, doubt, bundle, break: broken, ...props }: WayProps): number {
+  const names = !isThin && hops.length > 0 ? 22 : 4;
+  const top = (broken && ends.length === 1 ? 34 : 0) + (doubt ? 30 : 0) + names + extraOf(bundle);
+  const strands = hasStrandsOf({ hops, ends, isThin, ...props } as WayProps);
+  const first = strands ? heightOf(ends[0], true) / 2 : 0;
+  return top + Math.max((isThin ? BAND4 : BAND) / 2, first - names);
+}
+
+/** Pixels that the lane of an end takes. */
+const heightOf = ({ attempts }: End, hasStrands: boolean) =>
+  Math.max(LANE, (hasStrands && attempts ? Math.min(attempts.made, MOST_THREADS) : 0) * 7 + 20);
+
+/** The networks of a way as bands, and its hops as rings, on a scale of time. */
+function Lane(props: WayProps & { room: number }) {
+  const { hops, ends, room, bundle, isThin = false, isRunning = false } = props;
+  const width = room - RESULTS;
+  const broken = props.break ?? null;
+  const [first] = ends;
+  const forks = ends.length > 1;
+  const isReached = first.ms !== null;
+  const laid = layWay(hops, first.ms, {
+    ...{ width: width - LEFT, mostMs: props.mostMs, bundle: bundle ?? null },
+    breakAfter: forks ? null : (broken?.after ?? null),
+    ...(props.first !== undefined && { first: props.first }),
+    ...(props.least !== undefined && { least: props.least }),
+  });
+  const { end, breakAt } = laid;
+  const placed = bundle ? laid.placed.filter(({ hop }) => !isInside(hop, bundle)) : laid.placed;
+  const from = placed.findLast(({ hop }) => bundle && hop.hop <= bundle.near)?.x ?? LEFT;
+  const to = placed.find(({ hop }) => bundle && hop.hop >= bundle.far)?.x ?? end;
+  const extra = extraOf(bundle);
+  // The times at the ends of an open bundle stand beside it.
+  const beside = ({ x, ...hop }: Placed) => ({
+    ...hop,
+    x: x + (extra === 0 ? 0 : x === from ? -22 : x === to ? 22 : 0),
+  });
+  const wide = { from, to, half: BAND / 2 + extra };
+  const hasStrands = hasStrandsOf(props);
+  const heights = ends.map((each) => heightOf(each, hasStrands));
+  const band = isThin ? BAND4 : BAND;
+  const hasNames = !isThin && hops.length > 0;
+  const y = topOf(props);
+  const lanes = ends.map((_, at) =>
+    forks || hasStrands
+      ? y +
+        heights.slice(0, at).reduce((sum, height) => sum + height, 0) +
+        (at === 0 ? 0 : ((heights[at] as number) - (heights[0] as number)) / 2)
+      : y,
+  );
+  const bottom =
+    (lanes.at(-1) as number) +
+    Math.max(band / 2 + extra, hasStrands ? (heights.at(-1) as number) / 2 : 0);
+  const height = bottom + (forks ? 28 : hasStrands ? 20 : 0) + (hops.length > 0 ? 24 : 8);
+  const segments = segmentsOf(hops, props.tints);
+  const last = placed.at(-1)?.x ?? LEFT;
+  // Beyond what is broken nothing is known but what small packets show.
+  const until = breakAt === null ? end : breakAt;
+  const lineEnd = isReached || breakAt !== null ? until : last;
+  const forkAt = forks || hasStrands ? Math.min(last + 14, end - 60) : end;
+  const svg = (
+    <svg
+      class="lane"
+      aria-hidden="true"
+      width="100%"
+      height={height}
+      viewBox={`0 0 ${room} ${height}`}
+    >
+      <Bands
+        {...{ segments, y, band, end: end + LEFT, hasNames, isThin }}
+        {...(extra > 0 && { wide })}
+        placed={laid.placed}
+        isOpen={!isReached}
+        breakAt={breakAt}
+      />
+      {(forks || hasStrands) && (
+        <rect
+          class="band"
+          fill={tintOf(segments.at(-1)?.tint)}
+          x={forkAt}
+          y={(lanes[0] as number) - (hasStrands ? (heights[0] as number) / 2 : band / 2)}
+          width={end + LEFT - forkAt}
+          height={
+            bottom - (lanes[0] as number) + (hasStrands ? (heights[0] as number) / 2 : band / 2)
+          }
+          rx={3}
+        />
+      )}
+      {bundle && <line class="line" x1={LEFT} x2={from} y1={y} y2={y} />}
+      {bundle && <Threads {...{ bundle, y, ...wide }} />}
+      <line
+        class="line"
+        x1={bundle ? to : LEFT}
+        x2={hasStrands || (forks && !isReached) ? forkAt : lineEnd}
+        y1={y}
+        y2={y}
+      />
+      {breakAt !== null && (
+        <BreakMark x={breakAt} y={y} band={band} text={broken?.text ?? ""} width={width} />
+      )}
+      {breakAt !== null && broken?.isNarrow && (
+        <>
+          <line class="thread" x1={breakAt + 4} x2={end} y1={y} y2={y} />
+          <text class="axis" x={breakAt + 6} y={y + 27}>
+            small ones pass
+          </text>
+        </>
+      )}
+      {!isReached && !broken?.isNarrow && (
+        <Dotted
+          from={(breakAt === null ? last : breakAt + BREAK) + 12}
+          to={end - 14}
+          y={y}
+          text={props.unknown ?? ""}
+        />
+      )}
+      {hasStrands
+        ? ends.map((each, at) => (
+            <Strands end={each} from={forkAt} x={end} y={lanes[at] as number} start={y} />
+          ))
+        : ends
+            .slice(1)
+            .map((each, at) => (
+              <Fork
+                {...{ from: forkAt, x: end, start: y, y: lanes[at + 1] as number, band }}
+                text={`${each.note} ${each.text === "silent" ? "never answers" : each.text}`}
+                isWhole={each.ms !== null}
+              />
+            ))}
+      {placed.map(({ hop, count, x }) => (
+        <Ring {...{ hop, count, x, y }} isThin={isThin} />
+      ))}
+      {isRunning && !isReached && hops.length > 0 && <circle class="head" cx={last} cy={y} r={5} />}
+      <circle class="here" cx={LEFT} cy={y} r={isThin ? 4 : 7} />
+      {!hasStrands && (
+        <Site
+          {...{ x: end, y, isThin }}
+          isReached={isReached && (breakAt === null || broken?.isNarrow === true)}
+        />
+      )}
+      <Times {...{ segments, placed: placed.map(beside), y: y + band / 2 + 15 }} />
+      {props.doubt && (
+        <Doubt
+          {...{ placed, end, y: y - band / 2 - (hasNames ? 22 : 4) }}
+          text={props.doubt.text}
+        />
+      )}
+      {ends.map(({ text, note, tone }, at) => (
+        <>
+          <text
+            class={`result ${tone === "good" ? "" : (tone ?? "")}`}
+            x={width + 28}
+            y={(lanes[at] as number) + (note ? 0 : 5)}
+          >
+            {text}
+          </text>
+          <text class="axis" x={width + 28} y={(lanes[at] as number) + 17}>
+            {note}
+          </text>
+        </>
+      ))}
+    </svg>
+  );
+  if (!bundle) return svg;
+  return (
+    <>
+      {svg}
+      <button
+        type="button"
+        style={`left:${(from + to) / 2}px`}
+        aria-expanded={bundle.isOpen || bundle.isListed ? "true" : "false"}
+        onClick={bundle.threads.length > MOST_OPEN ? bundle.onList : bundle.onOpen}
+      >
+        {bundle.isOpen ? "Close" : `${bundle.threads.length} ways ›`}
+      </button>
+    </>
+  );
+}
+
+/** The sentence of the picture. */
+function captionOf({ label, hops, ends, bundle, break: broken, doubt }: WayProps): string {
+  const names = [...new Set(segmentsOf(hops, new Map()).flatMap(({ name }) => name ?? []))];
+  const way = hops.length === 0 ? "" : `: ${hops.length} hops through ${names.join(", ")}`;
+  const next = hops.find(({ hop }) => broken && hop > broken.after)?.hop;
+  const far = next === undefined ? "the site" : `hop ${next}`;
+  const near = broken?.after ? hopText(hops, broken.after) : "this machine";
+  const fault = broken ? ` It breaks between ${near} and ${far}: ${broken.text}.` : "";
+  const nearest = bundle && (bundle.near ? hopText(hops, bundle.near) : "this machine");
+  const farthest = bundle && (bundle.far > hops.length ? "the site" : hopText(hops, bundle.far));
+  const ways = bundle ? ` ${bundle.threads.length} ways between ${nearest} and ${farthest}.` : "";
+  const results = ends.map(({ note, text }) => [note, text].filter(Boolean).join(" ")).join("; ");
+  return `${label}${way}.${ways}${fault}${doubt ? ` ${doubt.text}.` : ""} ${results}.`;
+}
+
+interface BandsProps {
+  segments: readonly Segment[];
+  placed: readonly Placed[];
+  y: number;
+  band: number;
+  end: number;
+  hasNames: boolean;
+  isThin: boolean /** True if nothing is known behind the last hop. */;
+  isOpen: boolean;
+  /** Where a break begins. */
+  breakAt: number | null;
+  /** An open bundle, for which the bands are higher. */
+  wide?: { readonly from: number; readonly to: number; readonly half: number };
+}
+
+/** The colour of a network; none without one. */
+const tintOf = (tint: number | null | undefined) => (tint == null ? "none" : `var(--n${tint})`);
+
+/** The networks: bands that meet midway, with their names where there is room. */
+function Bands({ segments, placed, y, band, end, hasNames, isOpen, breakAt, wide }: BandsProps) {
+  const xOf = (hop: number) => placed.findLast((each) => each.hop.hop <= hop)?.x ?? LEFT;
+  const edges = segments.map(({ hops: [first] }, at) => {
+    const before = segments[at - 1]?.hops.at(-1);
+    if (before === undefined) return 0;
+    const [from, to] = [xOf(before.hop), xOf(first.hop)];
+    // Behind a break, a network begins with its second bar.
+    const isAcross = breakAt !== null && from <= breakAt && breakAt < to;
+    return isAcross ? breakAt + BREAK : (from + to) / 2;
+  });
+  const lastX = placed.at(-1)?.x ?? LEFT; // Here alone, where the network of the first hop is known.
+  const near =
+    segments[0] && segments[0].tint !== 0 ? (LEFT + xOf(segments[0].hops[0].hop)) / 2 : 0;
+  return (
+    <>
+      {near > 0 && (
+        <>
+          <rect
+            class="band"
+            fill={tintOf(0)}
+            x={0}
+            y={y - band / 2}
+            width={near - 1}
+            height={band}
+            rx={3}
+          />
+          {hasNames && (
+            <text class="network" x={2} y={y - band / 2 - 8}>
+              Here
+            </text>
+          )}
+        </>
+      )}
+      {segments.map(({ name, tint }, at) => {
+        const from = Math.max(edges[at] as number, near + (at === 0 && near > 0 ? 1 : 0));
+        const to = edges[at + 1] ?? (isOpen ? Math.min(lastX + 12, breakAt ?? Infinity) : end);
+        const text = name ?? (tint === null ? "not known" : "");
+        const [left, right] = [Math.max(from, wide?.from ?? to), Math.min(to, wide?.to ?? to)];
+        const half = wide && left < right ? wide.half : band / 2;
+        const isFit = text.length * CHARACTER < to - from + 4;
+        return (
+          <g>
+            {tint !== null && (
+              <rect
+                class="band"
+                fill={tintOf(tint)}
+                x={from + (at === 0 ? 0 : 1)}
+                y={y - band / 2}
+                width={Math.max(0, to - from - 2)}
+                height={band}
+                rx={3}
+              />
+            )}
+            {tint !== null && half > band / 2 && (
+              <rect
+                class={`band n${tint}`}
+                {...{ x: left, y: y - half, width: right - left, height: 2 * half, rx: 3 }}
+              />
+            )}
+            {hasNames && isFit && (
+              <text class="network" x={from + 2} y={y - half - 8}>
+                {text}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </>
+  );
+}
+
+interface ThreadsProps {
+  bundle: ShownBundle;
+  from: number;
+  to: number;
+  half: number;
+  y: number;
+}
+
+/** What is pressed of a thread, as wide as the distance to the next. */
+const PRESS = { fill: "none", stroke: "transparent", "stroke-width": 9 };
+
+/** A thread for each path of a bundle, with the routers of its own; a press shows one alone. */
+function Threads({ bundle, ...place }: ThreadsProps) {
+  const { isOpen, alone, onAlone } = bundle;
+  return (
+    <g class={isOpen ? "bundle" : "bundle closed"}>
+      {layBundle(bundle, { ...place, isOpen }).map(({ path, d, y, end, isLost, routers }) => (
+        <g
+          class={`${isLost ? "lost" : ""} ${[null, path].includes(alone) ? "" : "faint"}`}
+          opacity={[null, path].includes(alone) ? 1 : 0.2}
+        >
+          <path class="thread" d={d} />
+          {routers.map((x) => (
+            <circle class="ring" cx={x} cy={y} r={3} />
+          ))}
+          {isLost && <path class="cross small" d={`M${end - 3} ${y - 3}l6 6m0-6l-6 6`} />}
+          {isOpen && (
+            // biome-ignore lint/a11y/noStaticElementInteractions: the list has a button for each path.
+            <path class="press" {...PRESS} d={d} onClick={() => onAlone(path)} />
+          )}
+        </g>
+      ))}
+    </g>
+  );
+}
+
+interface RingProps extends Placed {
+  y: number;
+  isThin: boolean;
+}
+
+function Ring({ hop, count, x, y, isThin }: RingProps) {
+  if (hop.ip !== null) return <circle class="ring" cx={x} cy={y} r={isThin ? 2.5 : 4} />;
+  return (
+    <>
+      <circle class="ring silent" cx={x} cy={y} r={isThin ? 2.5 : 7} />
+      {!isThin && (
+        <text class="axis middle" x={x} y={y + 4}>
+          ?
+        </text>
+      )}
+      {!isThin && count > 1 && (
+        <text class="axis middle" x={x} y={y - 16}>
+          {count} silent
+        </text>
+      )}
+    </>
+  );
+}
+
+/** What is not known: dots, and why. */
+function Dotted({ from, to, y, text }: { from: number; to: number; y: number; text: string }) {
+  const [middle, half] = [(from + to) / 2, text === "" ? 0 : (text.length * CHARACTER) / 2 + 8];
+  if (half === 0 || to - from < 2 * half)
+    return <line class="dotted" x1={from} x2={to} y1={y} y2={y} />;
+  return (
+    <>
+      <line class="dotted" x1={from} x2={middle - half} y1={y} y2={y} />
+      <text class="axis middle" x={middle} y={y + 4}>
+        {text}
+      </text>
+      <line class="dotted" x1={middle + half} x2={to} y1={y} y2={y} />
+    </>
+  );
+}
+
+function Site({
+  x,
+  y,
+  isThin,
+  isReached,
+}: {
+  x: number;
+  y: number;
+  isThin: boolean;
+  isReached: boolean;
+}) {
+  const half = isThin ? 5 : 8;
+  return (
+    <rect
+      class={isReached ? "site" : "site open"}
+      x={x - half}
+      y={y - half}
+      width={2 * half}
+      height={2 * half}
+      rx={2}
+    />
+  );
+}
+
+/** Two bars, paper between them, and a cross; above it what is wrong. */
+function BreakMark({
+  x,
+  y,
+  band,
+  text,
+  width,
+}: {
+  x: number;
+  y: number;
+  band: number;
+  text: string;
+  width: number;
+}) {
+  const middle = x + BREAK / 2;
+  const half = (text.length * CHARACTER) / 2 + 4;
+  const at = Math.min(Math.max(middle, half), Math.max(half, width - half));
+  return (
+    <g class="break">
+      <rect class="paper" x={x} y={y - band / 2 - 1} width={BREAK} height={band + 2} />
+      {[x, x + BREAK].map((bar) => (
+        <line class="bar" x1={bar} x2={bar} y1={y - 17} y2={y + 17} />
+      ))}
+      <path class="cross" d={`M${middle - 6} ${y - 6}l12 12m0-12l-12 12`} />
+      <line class="leader" x1={middle} x2={middle} y1={y - 54} y2={y - 18} />
+      <text class="told bad middle" x={at} y={y - 60}>
+        {text}
+      </text>
+    </g>
+  );
+}
+
+interface ForkProps {
+  from: number;
+  x: number;
+  start: number;
+  y: number;
+  band: number;
+  text: string;
+  isWhole: boolean;
+}
+
+/** The way to another address of the site, which forks off. */
+function Fork({ from, x, start, y, text, isWhole }: ForkProps) {
+  const bend = `M${from - 10} ${start}C${from + 12} ${start} ${from} ${y} ${from + 28} ${y}`;
+  const [left, right] = [from + 28, Math.max(from + 64, x - 20)];
+  const width = text.length * CHARACTER;
+  return (
+    <g class={isWhole ? "" : "break"}>
+      <path class="line" d={isWhole ? `${bend}H${x}` : bend} />
+      {!isWhole && (
+        <>
+          <rect class="paper" x={left} y={y - 13} width={right - left} height={26} />
+          {[left, right].map((bar) => (
+            <line class="bar" x1={bar} x2={bar} y1={y - 17} y2={y + 17} />
+          ))}
+          <path class="cross" d={`M${(left + right) / 2 - 6} ${y - 6}l12 12m0-12l-12 12`} />
+          <text class="told bad" text-anchor="end" x={Math.max(x + 8, width)} y={y + 34}>
+            {text}
+          </text>
+        </>
+      )}
+      <Site x={x} y={y} isThin={false} isReached={isWhole} />
+    </g>
+  );
+}
+
+interface StrandsProps {
+  end: End;
+  from: number;
+  x: number;
+  y: number;
+  start: number;
+}
+
+/** A thread for each attempt, of which those that failed end before the site. */
+function Strands({ end, from, x, y, start }: StrandsProps) {
+  const { made, failed } = end.attempts ?? { made: 1, failed: 0 };
+  const threads = Math.min(made, MOST_THREADS);
+  const lost = Math.round((threads * failed) / made);
+  // Those that failed are spread among the others.
+  const isLost = (at: number) =>
+    Math.floor(((at + 1) * lost) / threads) > Math.floor((at * lost) / threads);
+  const yOf = (at: number) => y + (at - (threads - 1) / 2) * 7;
+  const half = Math.max(8, (threads * 7) / 2 + 2);
+  const cut = x - 46;
+  return (
+    <g class="strands">
+      {Array.from({ length: threads }, (_, at) => (
+        <path
+          class="thread"
+          d={`M${from} ${start}C${from + 20} ${start} ${from + 14} ${yOf(at)} ${from + 44} ${yOf(at)}H${isLost(at) && failed > 0 ? Math.max(cut, from + 46) : x}`}
+        />
+      ))}
+      {Array.from({ length: threads }, (_, at) =>
+        isLost(at) && failed > 0 ? (
+          <path
+            class="cross small"
+            d={`M${Math.max(cut, from + 46) - 3.5} ${yOf(at) - 3.5}l7 7m0-7l-7 7`}
+          />
+        ) : null,
+      )}
+      {failed > 0 && failed < made && (
+        <text class="told bad" text-anchor="end" x={x + 8} y={y + half + 18}>
+          {failed} of {made} end here
+        </text>
+      )}
+      <rect
+        class={failed > 0 ? "site hollow" : "site"}
+        x={x - 7}
+        y={y - half}
+        width={14}
+        height={2 * half}
+        rx={2}
+      />
+    </g>
+  );
+}
+
+/** Below the last hop of each network its time. */
+function Times({ segments, placed, y }: Pick<BandsProps, "segments" | "placed" | "y">) {
+  const shown: Child[] = [];
+  let free = 0;
+  for (const { hops } of segments) {
+    const last = hops.findLast(({ rtt }) => rtt !== null);
+    const x = placed.find(({ hop }) => hop === last)?.x;
+    if (last?.rtt == null || x === undefined || x < free) continue;
+    const isFirst = shown.length === 0;
+    free = x + (isFirst ? 52 : 40);
+    shown.push(
+      <text class="axis middle" x={Math.max(x, 22)} y={y}>
+        {shortMs(last.rtt)}
+        {isFirst && " ms"}
+      </text>,
+    );
+  }
+  return <>{shown}</>;
+}
+
+/** A bracket over all that may be at fault. */
+function Doubt({
+  placed,
+  end,
+  y,
+  text,
+}: {
+  placed: readonly Placed[];
+  end: number;
+  y: number;
+  text: string;
+}) {
+  const from = placed[0]?.x ?? LEFT;
+  return (
+    <g class="warn">
+      <path class="bracket" d={`M${from} ${y + 6}v-7H${end}v7`} />
+      <text class="told middle" x={(from + end) / 2} y={y - 8}>
+        {text}
+      </text>
+    </g>
+  );
+}

@@ -1,0 +1,36 @@
+import { inTheirWords } from "../../util/text.ts";
+import type { PageTool } from "../caller.ts";
+import { CALLER } from "./caller.ts";
+import { choicesFor } from "./from-field.tsx";
+import type { Run } from "./run.ts";
+
+/** The name of the field for what a tool is asked about. */
+export const SUBJECT = "subject";
+
+/** The name of the form as a whole, whose errors are all that no field caused. */
+export const FORM = "form";
+
+export const KEY = "key";
+
+export const FROM = CALLER.from.name;
+
+/** The codes of errors that are about what a tool is asked. */
+const ABOUT_SUBJECT =
+  /^(?:INVALID_(?:ADDRESS|HOSTNAME)|TARGET_NOT_|HOSTNAME_NOT_|NO_IPV6_|NETWORK_UNREACHABLE)/;
+
+/** The message of a run's error, for the field that it is about, or for the form. */
+export function problemsOf(current: Run | null, { options, needsKey, hasFrom }: PageTool) {
+  const { code = null, message = "", details } = current?.problem ?? {};
+  const about = code?.startsWith("LOCATION_") ? FROM : code === "UNAUTHORIZED" ? KEY : SUBJECT;
+  const named = code === "INVALID_PARAMETER" ? details?.parameter : about;
+  const hasChoice = hasFrom && current !== null && choicesFor(current.bookmark).length > 0;
+  const isField =
+    (named === FROM && hasChoice) ||
+    (named === KEY && needsKey) ||
+    options.some(({ name }) => name === named);
+  const isSubject = ABOUT_SUBJECT.test(code ?? "");
+  const cause = isSubject ? SUBJECT : isField ? named : FORM;
+  const nameOf = (parameter: string) => options.find(({ name }) => name === parameter)?.label;
+  const shown = code === "INVALID_PARAMETER" ? inTheirWords(message, nameOf) : message;
+  return (field: string) => (field === cause && message ? shown : null);
+}

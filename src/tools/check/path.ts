@@ -1,0 +1,51 @@
+/** The way to an address, as the measurements of a check have found it. */
+import type { MtrResult } from "../mtr/result.ts";
+import type { MtuResult } from "../mtu/result.ts";
+import type { TraceResult } from "../trace/result.ts";
+import type { CheckPath, CheckResult } from "./result.ts";
+
+/** What has measured the way to an address, as far as it has ended. */
+export interface Way {
+  readonly ip: string;
+  mtu?: MtuResult;
+  mtr?: MtrResult;
+  trace?: TraceResult;
+}
+
+const heardIn = (hops: CheckPath["hops"]) => hops.filter(({ ip }) => ip !== null).length;
+
+const shown = (
+  { hop, ip, hostname, details }: Omit<CheckPath["hops"][number], "rtt">,
+  rtt: number | null,
+) => {
+  const { zone, network, nameLate } = details ?? {};
+  const known = {
+    ...(zone && { zone }),
+    ...(network && { network }),
+    ...(nameLate && { nameLate }),
+  };
+  return { hop, ip, hostname, rtt, ...(Object.keys(known).length > 0 && { details: known }) };
+};
+
+/** The hops of a trace, without what a check does not tell of them. */
+export const tracedHops = (hops: TraceResult["hops"]) => hops.map((hop) => shown(hop, hop.rtt));
+
+/** The hops by whichever measurement heard more of them, and behind which of them it breaks. */
+export function pathOf(
+  { ip, mtu, mtr, trace }: Way,
+  { code, at }: CheckResult["details"]["verdict"],
+): CheckPath | undefined {
+  const rounds = mtr?.hops.map((hop) => shown(hop, hop.p50));
+  const traced = tracedHops(trace?.hops ?? []);
+  const hops = rounds && heardIn(rounds) >= heardIn(traced) ? rounds : traced;
+  if (hops.length === 0) return undefined;
+  const hopOf = (router: string | undefined) => hops.find((hop) => hop.ip === router)?.hop;
+  const isSilent = code === "port-silent" || code === "no-answer";
+  // Where the packets of what fails were seen last.
+  const last =
+    isSilent && !trace?.details.reached && traced.findLast((hop) => hop.ip !== null)?.hop;
+  const narrow = code === "mtu-black-hole" && mtu?.lastLarge;
+  const brokenAfter = (at === undefined ? undefined : hopOf(at)) || narrow || last || undefined;
+  const reached = hopOf(ip) === hops.at(-1)?.hop;
+  return { ip, reached, hops, ...(brokenAfter && { brokenAfter }) };
+}

@@ -1,0 +1,21 @@
+/**
+ * Makes a fold over a list that grows, such as the events of a run: each element counts once, however often the fold is
+ * asked. What it has made is kept by the first element, so that a list can be copied; a shorter list begins anew.
+ *
+ * @param begin what is made of an empty list
+ */
+export function foldOf<Element extends object, Made>(
+  begin: () => Made,
+  step: (made: Made, element: Element) => Made,
+): (list: readonly Element[]) => Made {
+  const known = new WeakMap<Element, { readonly made: Made; readonly length: number }>();
+  return (list) => {
+    const [first] = list;
+    if (first === undefined) return begin();
+    const last = known.get(first);
+    const before = last && last.length <= list.length ? last : { made: begin(), length: 0 };
+    const made = list.slice(before.length).reduce(step, before.made);
+    known.set(first, { made, length: list.length });
+    return made;
+  };
+}
