@@ -69,6 +69,7 @@ const UNPRINTED: Readonly<Record<string, string>> = {
   "check.steps[].rtt": "the verdict compares it",
   "check.steps[].rttMost": "the same",
   "check.steps[].httpStatus": "the same in words",
+  "check.details.path.*": "the step of the trace says where the way ends; the page draws it",
   "here.interfaces[].*": "--json; the steps name what matters of it",
   "here.routes[].*": "as interfaces",
   "here.steps[].interface": "its text",
