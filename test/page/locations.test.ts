@@ -77,7 +77,13 @@ pageTest("each location shows its hops as they answer, beside the other", async 
   expect(await page.evaluate("counts")).toEqual([everyHop, everyHop]);
   const boxes = await Promise.all(["ams", "fra"].map((name) => at(name).boundingBox()));
   expect(boxes[0]?.y).toBe(boxes[1]?.y as number);
-  expect(await page.locator(".verdict.good").count()).toBe(2);
+  expect(await page.locator("h1").textContent()).toBe(
+    "From both places. The target replied at hop 4.",
+  );
+  expect(await page.locator(".location .verdict.good").count()).toBe(2);
+  // A way each, on one scale, above the places themselves.
+  expect(await page.locator(".way .side").allTextContents()).toEqual(["ams", "fra"]);
+  expect(await page.locator(".site").count()).toBe(2);
   const compared = await page.locator("table").first().locator("tbody tr").allTextContents();
   expect(compared.map((row) => row.slice(0, 10))).toEqual(["amsreached", "frareached"]);
 });

@@ -9,6 +9,7 @@ import { ProblemOf } from "./fields.tsx";
 import type { ToolProps } from "./form.tsx";
 import { fromText } from "./from-field.tsx";
 import { GIVEN, resultHash } from "./given.ts";
+import { answerOfPlaces, differenceOfPlaces } from "./places.ts";
 import { FORM, problemsOf, SUBJECT } from "./problems.ts";
 import { ReportView, Tables } from "./report-view.tsx";
 import { aboutOf, documentOf, stampOf } from "./run-document.ts";
@@ -64,11 +65,16 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
   const problem = problemAt(SUBJECT) ?? problemAt(FORM);
   const isRunning = current?.state === "running";
   const isAlone = located.length === 1;
+  const view = viewOf(name);
+  const places = located.map(({ location, document, run }) => ({
+    ...{ location: location ?? "", document, problem: run?.problem?.message ?? null },
+  }));
+  const over = isAlone ? null : answerOfPlaces(places);
   const [only] = shown;
   const more =
     isAlone &&
     only?.document &&
-    viewOf(name).more?.(only.document, { ...asked, parts: only.run?.parts ?? [], isRunning });
+    view.more?.(only.document, { ...asked, parts: only.run?.parts ?? [], isRunning });
   const from = current?.given ? "" : `from ${fromText(options[CALLER.from.name] ?? "")}`;
   const about = current && (problem === null || shown.length > 0) && (
     <p class="stamp soft" data-state={current.state}>
@@ -80,13 +86,42 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
       {given && <p class="given soft">{given}</p>}
       {about}
       <ProblemOf name={problemAt(SUBJECT) === null ? FORM : SUBJECT} problem={problem} />
-      {(!isAlone || current === null) && <h1 class="unseen">{title}</h1>}
-      {comparison && <Tables tables={[comparison]} />}
+      {over ? (
+        <div class={`announce verdict ${over.tone}`} role="status">
+          <h1 class="answer">
+            <span class={over.tone}>{over.word}</span> {over.headline}
+          </h1>
+          <p class="evidence">{differenceOfPlaces(places)}</p>
+        </div>
+      ) : (
+        (!isAlone || current === null) && <h1 class="unseen">{title}</h1>
+      )}
+      {!isAlone &&
+        located.map(({ location, document, run }) =>
+          document ? (
+            view.way?.(document, { ...asked, parts: [], isRunning }, location ?? "")
+          ) : run?.problem && view.way ? (
+            <section class="part">
+              <h2 class="side">{location}</h2>
+              <p class="bad">{run.problem.message}</p>
+            </section>
+          ) : null,
+        )}
+      {comparison && (
+        <div class="alone">
+          <Tables tables={[comparison]} />
+        </div>
+      )}
       <div class={isAlone ? "alone" : "locations"}>
         {located.map(({ location, run, document }) => {
           const isRunningHere = run?.state === "running";
-          const own = { ...asked, parts: run?.parts ?? [], isRunning: isRunningHere };
-          const view = current && (
+          const own = {
+            ...asked,
+            parts: run?.parts ?? [],
+            isRunning: isRunningHere,
+            isBeside: !isAlone,
+          };
+          const found = current && (
             <ReportView
               tool={name}
               asked={own}
@@ -95,13 +130,13 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
               level={isAlone ? 1 : 3}
             />
           );
-          if (location === null) return view;
+          if (location === null) return found;
           const heading = `From ${location}`;
           return (
             <section key={heading} class="location" aria-label={heading}>
               {!isAlone && <h2>{heading}</h2>}
               <ProblemOf name={location} problem={run?.problem?.message ?? null} />
-              {view}
+              {found}
             </section>
           );
         })}

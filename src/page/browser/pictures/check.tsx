@@ -7,12 +7,23 @@ import type { Asked, View } from "./picture.ts";
 import { tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
 import { Tried } from "./tried.tsx";
-import { type Break, type End, isMixed, shortMs, Way } from "./way.tsx";
+import {
+  type Break,
+  type End,
+  isMixed,
+  ON_ONE_SCALE,
+  shortMs,
+  Way,
+  type WayProps,
+} from "./way.tsx";
 
 /** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
 export const checkView: View<CheckDocument> = {
   hasOwnFacts: true,
   insteadOfTables: (document, asked) => <Check {...{ document, asked }} />,
+  way: (document, asked, place) => (
+    <Way {...wayOf(document, asked)} {...ON_ONE_SCALE} label={place} />
+  ),
   more: ({ steps, details: { path } }) => (
     <>
       <details>
@@ -31,23 +42,22 @@ export const checkView: View<CheckDocument> = {
 
 type Row = CheckResult["details"]["attempts"][number];
 
-function Check({ document, asked }: { document: CheckDocument; asked: Asked<CheckDocument> }) {
-  const { steps, details } = document;
-  const { verdict, attempts = [], path } = details;
-  const names = steps.find(({ name }) => name === "names");
+const isFour = (ip: string) => !ip.includes(":");
+
+const isDnsAtFault = ({ details: { verdict, attempts = [] } }: CheckDocument) =>
+  verdict?.fault === "dns" && attempts.every(({ ip }) => isFour(ip));
+
+/** The way over IPv6, and what came of it. */
+function wayOf(document: CheckDocument, asked: Asked<CheckDocument>): WayProps {
+  const { verdict, attempts = [], path } = document.details;
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
-  const isFour = (ip: string) => !ip.includes(":");
   const ends = endsOf([...ips].filter(([ip]) => !isFour(ip)));
-  const isDns = verdict?.fault === "dns" && ends.length === 0;
+  const isDns = isDnsAtFault(document);
   const hops = path?.hops.filter(({ ip }) => ip !== path.ip) ?? [];
   const all = asked.all.flatMap(({ details: { path } }) => path?.hops ?? []);
   const opened = asked.all.flatMap(({ details: { attempts = [] } }) =>
     attempts.flatMap(({ kind, rtt }) => (kind === "connect" && rtt ? rtt.median : [])),
   );
-  const shared = {
-    tints: tintsOf([all]),
-    mostMs: Math.max(0.1, ...opened, ...all.flatMap(({ rtt }) => rtt ?? [])),
-  };
   const isHere = verdict?.answer === "not-from-here";
   const running = { text: "", tone: null, ms: null };
   const unknown: End =
@@ -55,6 +65,25 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
       ? { ...running, note: path ? `asking hop ${(path.hops.at(-1)?.hop ?? 0) + 1} …` : "" }
       : { text: isHere ? "not known" : "not begun", note: "", tone: "warn", ms: null };
   const [end = unknown, ...others] = isHere ? [] : ends;
+  const unreached = isDns ? "not begun: there is no address" : "not reached, so not known";
+  return {
+    tints: tintsOf([all]),
+    mostMs: Math.max(0.1, ...opened, ...all.flatMap(({ rtt }) => rtt ?? [])),
+    ...{ label: "IPv6", hops, isRunning: verdict === undefined, ends: [end, ...others] },
+    unknown: isDns || isHere ? unreached : undefined,
+    break: verdict && !isDns ? breakOf(document as CheckResult, hops.length) : null,
+    doubt: verdict?.code === "path-loss" ? { text: "packets are lost somewhere here" } : null,
+  };
+}
+
+function Check({ document, asked }: { document: CheckDocument; asked: Asked<CheckDocument> }) {
+  const { steps, details } = document;
+  const { verdict, attempts = [] } = details;
+  const names = steps.find(({ name }) => name === "names");
+  const ips = Map.groupBy(attempts, ({ ip }) => ip);
+  const isDns = isDnsAtFault(document);
+  const way = wayOf(document, asked);
+  const shared = { tints: way.tints, mostMs: way.mostMs };
   return (
     <>
       {verdict && <Advice document={document as CheckResult} linkTo={asked.linkToAnswer} />}
@@ -78,21 +107,7 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
           </section>
         )
       )}
-      <Way
-        {...shared}
-        label="IPv6"
-        {...{ hops, isRunning: verdict === undefined }}
-        ends={[end, ...others]}
-        unknown={
-          isDns
-            ? "not begun: there is no address"
-            : isHere
-              ? "not reached, so not known"
-              : undefined
-        }
-        break={verdict && !isDns ? breakOf(document as CheckResult, hops.length) : null}
-        doubt={verdict?.code === "path-loss" ? { text: "packets are lost somewhere here" } : null}
-      />
+      <Way {...way} />
       {[...ips]
         .filter(([ip]) => isFour(ip))
         .map(([ip, rows]) => (

@@ -7,6 +7,8 @@ export interface Asked<Document = object> {
   /** The events of the document's run; none if it came with a link or a file. */
   readonly parts: readonly object[];
   readonly isRunning: boolean;
+  /** True if the way is shown elsewhere, above those of other places. */
+  readonly isBeside?: boolean;
   /** The values of all options, also of those that have their default. */
   readonly values: Readonly<Record<string, string>>;
   /** A link to the answer that is shown. */
@@ -19,6 +21,8 @@ export interface Asked<Document = object> {
 export interface View<Document = never> {
   /** A picture above everything else. */
   figure?(document: Document, asked: Asked<Document>): Child;
+  /** The way to the target from one of several places, which are shown below each other. */
+  way?(document: Document, asked: Asked<Document>, place: string): Child;
   /** Shown instead of the tables; null to show the tables. */
   insteadOfTables?(document: Document, asked: Asked<Document>): Child;
   /** What opens on demand, below the rest. */

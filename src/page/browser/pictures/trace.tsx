@@ -4,7 +4,7 @@ import { bundleOf, MOST_OPEN } from "./bundle.ts";
 import { Paths } from "./paths.tsx";
 import type { Asked, View } from "./picture.ts";
 import { tintsOf, type WayHop } from "./segments.ts";
-import { type End, type ShownBundle, shortMs, Way, type WayProps } from "./way.tsx";
+import { type End, ON_ONE_SCALE, type ShownBundle, shortMs, Way, type WayProps } from "./way.tsx";
 
 /** What is known of the way to a target. */
 interface TracedWay {
@@ -13,7 +13,9 @@ interface TracedWay {
   readonly reached?: boolean | undefined;
 }
 
-interface TraceWayProps extends TracedWay, Pick<WayProps, "label" | "note" | "lies"> {
+interface TraceWayProps
+  extends TracedWay,
+    Pick<WayProps, "label" | "note" | "lies" | "first" | "least"> {
   /** The ways that are shown side by side, on one scale. */
   all: readonly Pick<TracedWay, "hops">[];
   isRunning?: boolean;
@@ -103,6 +105,10 @@ function TracedPaths({
 
 const isShown = ({ currentTarget }: Event) => (currentTarget as HTMLDetailsElement).open;
 
+const tracedWay = ({ ip, hops, details }: TraceDocument, { all }: Asked<TraceDocument>) => ({
+  ...{ ip, hops, reached: details.reached, all, isRunning: details.verdict === undefined },
+});
+
 const hasPaths = ({ details: { paths = [], graph } }: TraceDocument) =>
   graph !== undefined && paths.length > 1;
 
@@ -110,9 +116,10 @@ const hasPaths = ({ details: { paths = [], graph } }: TraceDocument) =>
 export const traceView: View<TraceDocument> = {
   figure: (document, asked) => {
     if (hasPaths(document)) return <TracedPaths {...{ document, asked }} />;
-    const { ip, hops, details } = document;
-    const way = { ip, hops, reached: details.reached, all: asked.all };
-    return <TraceWay label="IPv6" {...way} isRunning={details.verdict === undefined} />;
+    return asked.isBeside ? null : <TraceWay label="IPv6" {...tracedWay(document, asked)} />;
   },
+  way: (document, asked, place) => (
+    <TraceWay label={place} {...tracedWay(document, asked)} {...ON_ONE_SCALE} />
+  ),
   insteadOfTables: (document) => (hasPaths(document) ? "" : null),
 };

@@ -45,6 +45,9 @@ export interface End {
   readonly attempts?: { readonly made: number; readonly failed: number };
 }
 
+/** The least distances of the ways of several places: to the first hop, and between two. */
+export const ON_ONE_SCALE = { first: 30, least: 11 };
+
 /** Milliseconds as short as a label needs them. */
 export const shortMs = (ms: number) => (ms < 100 ? ms.toFixed(1) : ms.toFixed(0));
 

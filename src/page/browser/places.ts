@@ -1,0 +1,103 @@
+import { type Tone, tonedVerdict } from "../../tools/report.ts";
+import { listText } from "../../util/text.ts";
+
+/** The parts of the documents of tools that are compared. */
+interface Measured {
+  readonly hops?: readonly HopOf[];
+  readonly mtu?: number | null;
+  readonly details?: {
+    readonly verdict?: { readonly code: string; readonly text: string; readonly headline?: string };
+    readonly path?: { readonly hops: readonly HopOf[] };
+  };
+}
+
+interface HopOf {
+  readonly details?: {
+    readonly network?: { readonly asn: number | null; readonly name: string | null } | undefined;
+  };
+}
+
+/** What is known from a place: its document, or the message of its error; neither while it measures. */
+export interface Place {
+  readonly location: string;
+  readonly document: object | null;
+  readonly problem: string | null;
+}
+
+const COUNTS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+
+const countText = (count: number) => COUNTS[count] ?? `${count}`;
+
+const firstSentence = (text: string) => text.slice(0, text.search(/[^.]\.(?: |$)/) + 2) || text;
+
+function toneOf({ document, problem }: Place): Tone | null {
+  if (problem !== null) return "bad";
+  const { verdict } = (document as Measured | null)?.details ?? {};
+  return verdict === undefined ? null : (tonedVerdict(verdict as never)?.tone ?? null);
+}
+
+/** What a place says, in a sentence. */
+function sentenceOf({ document, problem }: Place): string {
+  const { verdict } = (document as Measured | null)?.details ?? {};
+  return problem ?? verdict?.headline ?? firstSentence(verdict?.text ?? "");
+}
+
+/** From how many places it is good news, and what one says that differs; null before all have ended. */
+export function answerOfPlaces(places: readonly Place[]) {
+  const tones = places.map(toneOf);
+  if (places.length < 2 || tones.includes(null)) return null;
+  const good = tones.filter((tone) => tone === "good").length;
+  const tone: Tone = good === places.length ? "good" : good === 0 ? "bad" : "warn";
+  const shown = places.find((_, at) => (tones[at] === "good") === (good === places.length));
+  const count = countText(places.length);
+  const all = places.length === 2 ? "both" : `all ${count}`;
+  const some = good === 0 && places.length === 2 ? "neither" : `${countText(good)} of ${count}`;
+  const of = good === places.length ? all : some;
+  const text = shown ? sentenceOf(shown) : "";
+  const from = tone === "warn" && shown ? `From ${shown.location}: ` : "";
+  return {
+    tone,
+    word: `From ${of} ${of === "neither" ? "place" : "places"}.`,
+    headline: `${from}${text}`,
+  };
+}
+
+const networksOf = ({ document }: Place) => {
+  const { hops, details } = (document ?? {}) as Measured;
+  const rows = details?.path?.hops ?? hops ?? [];
+  return new Set(
+    rows.flatMap(({ details }) => {
+      const { network } = details ?? {};
+      return network ? [network.name ?? `AS${network.asn}`] : [];
+    }),
+  );
+};
+
+/** What differs between places, in a sentence: the networks that only some go by, and the path MTU. */
+export function differenceOfPlaces(places: readonly Place[]): string {
+  const measured = places.filter(({ document }) => document !== null);
+  const networks = measured.map(networksOf);
+  const parts: string[] = [];
+  const common = networks.reduce((both, each) => both.intersection(each), networks[0] ?? new Set());
+  const own = networks.map((each) => each.difference(common));
+  const ways = Map.groupBy(measured.entries(), ([at]) => [...(own[at] ?? [])].join(" and "));
+  if (ways.size > 1) {
+    const each = [...ways].map(([names, rows]) => {
+      const where = listText(rows.map(([, { location }]) => location));
+      const goes = rows.length === 1 ? "goes" : "go";
+      return names === "" ? `${where} ${goes} by none of these` : `${where} ${goes} by ${names}`;
+    });
+    parts.push(
+      each.toSorted((a, b) => Number(a.endsWith("these")) - Number(b.endsWith("these"))).join("; "),
+    );
+  }
+  const mtus = Map.groupBy(measured, ({ document }) => (document as Measured).mtu ?? null);
+  if (mtus.size > 1) {
+    const each = [...mtus].map(
+      ([mtu, rows]) =>
+        `${mtu === null ? "not known" : `${mtu} bytes`} from ${listText(rows.map(({ location }) => location))}`,
+    );
+    parts.push(`the path MTU is ${each.join(", ")}`);
+  }
+  return parts.length === 0 ? "" : `What differs: ${parts.join("; ")}.`;
+}
