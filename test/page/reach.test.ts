@@ -24,6 +24,8 @@ const OBSERVE = `globalThis.shift = 0;
   }).observe({ type: "layout-shift", buffered: true });`;
 
 pageTest.each([
+  ["#/check/www.example.test", { width: 1280, height: 800 }],
+  ["#/check/www.example.test", { width: 390, height: 844 }],
   ["#/ping/www.example.test?count=4", { width: 1280, height: 800 }],
   ["#/ping/lossy.example.test?count=4", { width: 360, height: 740 }],
   ["#/mtr/www.example.test?rounds=4&intervalMs=100", { width: 1280, height: 800 }],
