@@ -79,7 +79,7 @@ export async function followFriends(machine: Machine, packageFile: string): Prom
   await step("friends: doctor and the clients see that it works", async () => {
     const said = await next("sixscope doctor");
     assert.doesNotMatch(said, /^problem/m);
-    const [, sentence = ""] = /```text\n(anyone behind .*)\n```/.exec(page) ?? [];
+    const [, sentence = ""] = /```text\n(without a key, .*)\n```/.exec(page) ?? [];
     assert.ok(sentence !== "" && said.includes(sentence), said);
     const authority = "/var/lib/caddy/.local/share/caddy/pki/authorities/local/root.crt";
     const shown = await next("curl", (block) => `export CURL_CA_BUNDLE=${authority}\n${block}`);

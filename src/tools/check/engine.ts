@@ -172,7 +172,6 @@ export async function hear(
       const make = async () => {
         await pause(systemClock, at * TRANSACTION_MS, signal);
         let works = true;
-        const beganMs = performance.now() - startMs;
         await transact(
           service,
           {
@@ -185,7 +184,7 @@ export async function hear(
               why = part.text ?? why;
               return;
             }
-            rows.push({ ip, turn, atMs: beganMs, ...part });
+            rows.push({ ip, turn, atMs: performance.now() - startMs - part.ms, ...part });
             works = worked(part) && !(part.finding && FAILURES.includes(part.finding));
             if (part.kind === "connect") opened.resolve(works);
             if (part.kind === "handshake") secured.resolve(works);
