@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { packed } from "../../src/page/browser/packed.ts";
+import { summaryRow } from "../../src/tools/summary.ts";
 import { CHECKS } from "./check-documents.ts";
 import { testOnStage } from "./on-stage.ts";
 import { eventByEvent, runAt, type Stage } from "./stage.ts";
@@ -41,8 +42,14 @@ pageTest("a check fills its list and its way, and at the end folds what is well"
   const seen = await page.evaluate<string[]>("[...seen]");
   for (const step of ["…n", "…e", "…t", "…m", "head"]) expect(seen).toContain(step);
   await page.getByText(/^All \d+ steps$/).click();
-  const groups = await page.evaluate(`[...document.querySelectorAll(".steps details")]
+  const groups = await page.evaluate<
+    [string, boolean][]
+  >(`[...document.querySelectorAll(".steps details")]
     .map((one) => [one.querySelector("summary").textContent, one.open])`);
+  // Whoever does not see the marks hears the worst of each group.
+  expect(groups.map(([text]) => / (failed|warning|fine|not tested)$/.test(text))).toEqual(
+    Array(groups.length).fill(true),
+  );
   expect(groups).toEqual([
     // No link leads out of the namespace of the test, which does not explain what the verdict says.
     [expect.stringMatching(/^This machine [✗–]/), false],
@@ -121,6 +128,27 @@ pageTest(
     expect(await textOf(".answer")).toBe(`No. ${lines[0]}`);
   },
 );
+
+pageTest("a saved check that is dropped on the page keeps its name", async () => {
+  const document = CHECKS["works"];
+  const locations = ["ams", "fra"].map((location) => ({ location, result: document }));
+  const summary = ["ams", "fra"].map((location) => summaryRow(location, document));
+  const several = { target: document?.name, details: { summary, matching: 2 }, locations };
+  for (const saved of [document, several]) {
+    await page.goto("about:blank");
+    await page.goto(`${stage.url}#/ping`);
+    await page.locator("#subject").waitFor();
+    await page.evaluate(`{
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([${JSON.stringify(JSON.stringify(saved))}], "result.json"));
+      dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+    }`);
+    await page.locator(".given").waitFor();
+    expect(await page.title()).toBe("www.example.net · Check · sixscope");
+    expect(await page.inputValue("#subject")).toBe("www.example.net");
+    expect(await textOf("h1")).toContain("www.example.net works over IPv6");
+  }
+});
 
 pageTest.each([
   ["a wide screen", { width: 1280, height: 800 }],

@@ -70,8 +70,15 @@ pageTest("the tab asks every location, and shows each with its verdict", async (
   await button("Run").click();
   await ended(page);
   expect(new URL(page.url()).hash).toBe("#/here?from=all");
-  const rows = await page.locator("table tbody tr").allTextContents();
+  const rows = await page.locator(".rows tbody tr").allTextContents();
   expect(rows).toEqual(["amsworks", "frano route"]);
+  expect(await page.locator("h1").textContent()).toMatch(
+    /^From one of two places\. From fra: This machine has no way to the Internet/,
+  );
+  // A mark for each step of each place.
+  expect(await page.locator(".tried tbody tr").count()).toBe(2);
+  expect(await page.locator(".tried tbody .mark").count()).toBe(20);
+  expect(await page.locator(".tried tbody .mark.bad").count()).toBe(1);
   expect(await at("ams").locator(".verdict.good").textContent()).toStartWith("IPv6 works here: ");
   expect(await at("fra").locator(".verdict.bad").textContent()).toContain("no way to the Internet");
   const isOpen = (location: string) =>

@@ -107,6 +107,13 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
             </section>
           ) : null,
         )}
+      {!isAlone &&
+        view.overPlaces?.(
+          shown.map(({ location, document }) => ({
+            location: location ?? "",
+            document: document as object,
+          })),
+        )}
       {comparison && (
         <div class="alone">
           <Tables tables={[comparison]} />

@@ -275,7 +275,10 @@ export async function hear(
     const showHop: Call["onEvent"] = (event, data) => {
       if (event !== "hop") return;
       const hop = data as Hop;
+      const isNew = found[hop.hop - 1]?.ip == null;
       found[hop.hop - 1] = hop;
+      // A network decides how often a hop changes.
+      if (!isNew) return;
       const known = tracedHops(found.filter((each) => each !== undefined));
       const path: CheckPath = { ip, reached: hop.ip === ip, hops: known };
       call.onEvent?.("path", path);

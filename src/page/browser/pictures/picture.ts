@@ -23,6 +23,8 @@ export interface View<Document = never> {
   figure?(document: Document, asked: Asked<Document>): Child;
   /** The way to the target from one of several places, which are shown below each other. */
   way?(document: Document, asked: Asked<Document>, place: string): Child;
+  /** A picture of all places. */
+  overPlaces?(places: readonly { location: string; document: Document }[]): Child;
   /** Shown instead of the tables; null to show the tables. */
   insteadOfTables?(document: Document, asked: Asked<Document>): Child;
   /** What opens on demand, below the rest. */

@@ -5,6 +5,15 @@ import { Breakable } from "./parts.tsx";
 /** A mark beside the colour of each outcome; a step that runs has none yet. */
 const MARKS = { ok: "✓", warn: "!", fail: "✗", skipped: "–", running: "…" } as const;
 
+/** The outcomes in words, for whoever does not see the marks; the worst first. */
+const WORDS = {
+  fail: "failed",
+  warn: "warning",
+  running: "running",
+  ok: "fine",
+  skipped: "not tested",
+} as const;
+
 /** A step that has ended, or one that runs. */
 interface Step {
   readonly name: string;
@@ -19,6 +28,26 @@ function Mark({ step: { status } }: { step: Step }) {
     <span class={`mark ${status ? TONES[status] : ""}`} aria-hidden="true">
       {MARKS[status ?? "running"]}
     </span>
+  );
+}
+
+const OUTCOMES = Object.keys(WORDS) as (keyof typeof WORDS)[];
+
+const outcomeOf = ({ status }: Step): keyof typeof WORDS => status ?? "running";
+
+/** The worst of some steps; undefined without any. */
+const worstOf = (steps: readonly Step[]) =>
+  OUTCOMES.flatMap((outcome) => steps.find((step) => outcomeOf(step) === outcome) ?? [])[0];
+
+/** The worst outcome of some steps: a mark, and a word for whoever does not see it. */
+export function Outcome({ steps }: { steps: readonly Step[] }) {
+  const worst = worstOf(steps);
+  if (worst === undefined) return null;
+  return (
+    <>
+      <Mark step={worst} />
+      <span class="unseen"> {WORDS[outcomeOf(worst)]}</span>
+    </>
   );
 }
 
@@ -39,6 +68,7 @@ export function Steps({ groups, isDone }: StepsProps) {
             {steps.map((step) => (
               <Mark step={step} />
             ))}
+            <span class="unseen"> {WORDS[outcomeOf(worstOf(steps) ?? { name: "" })]}</span>
           </summary>
           <ul>
             {steps.map((step) => (
@@ -46,7 +76,7 @@ export function Steps({ groups, isDone }: StepsProps) {
                 <Mark step={step} />
                 <span class="soft">
                   {step.name}
-                  <span class="unseen"> {step.status ?? "running"}</span>
+                  <span class="unseen"> {WORDS[outcomeOf(step)]}</span>
                 </span>
                 <span>{step.text && <Breakable text={step.text} />}</span>
               </li>
