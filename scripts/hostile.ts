@@ -62,6 +62,8 @@ const MAX_COMMAND_MIB = 256;
 const LATE_MS = 50;
 /** A timer must not be later than this many seconds, for which no foreign text may hold the service up: another such bound. */
 const HELD_UP_SECONDS = 1;
+/** The share of the time that it waits for a processor, from which on one timer may: half a second of work takes one then. */
+const MUCH_WAITED = 0.4;
 /**
  * How many more of the service's timers may be late than of those of a process beside it that does nothing: this
  * share, and the share of the time in which the service is ready to run but waits for a processor, on which the
@@ -459,7 +461,8 @@ async function check(
   if (!(mostMiB < MAX_MIB)) fault(`it takes ${mostMiB.toFixed(0)} MiB`);
   if (!(late - lateBeside < MAX_LATE_SHARE + waitedShare))
     fault(`${(late * 100).toFixed(1)} % of the timers are late`);
-  if (heldUp !== 0) fault(`${heldUp} timers are later than ${HELD_UP_SECONDS} s`);
+  if (heldUp > Number(waitedShare > MUCH_WAITED))
+    fault(`${heldUp} timers are later than ${HELD_UP_SECONDS} s`);
   if (!(median(honestMs) < MAX_P50_MS))
     fault(`half of the honest answers take ${median(honestMs).toFixed(0)} ms`);
   if (!(p95 < MAX_P95_MS)) fault(`one of 20 honest answers takes ${p95.toFixed(0)} ms`);
