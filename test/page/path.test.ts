@@ -239,6 +239,8 @@ describe("Paths", () => {
     expect(await button("Close").getAttribute("aria-expanded")).toBe("true");
     expect(await threads.count()).toBe(count);
     expect(await page.locator(".bundle .ring").count()).toBe(count);
+    // The higher band behind it has the colour of its network too.
+    expect(await page.locator(".lane .band:not([fill])").count()).toBe(0);
     expect(await height()).toBeGreaterThanOrEqual(9 * (count - 1));
     // A press on a thread shows it alone, and one more shows them all.
     const faint = page.locator(".bundle .faint");

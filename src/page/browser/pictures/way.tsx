@@ -429,7 +429,8 @@ function Bands({ segments, placed, y, band, end, hasNames, isOpen, breakAt, wide
             )}
             {tint !== null && half > band / 2 && (
               <rect
-                class={`band n${tint}`}
+                class="band"
+                fill={tintOf(tint)}
                 {...{ x: left, y: y - half, width: right - left, height: 2 * half, rx: 3 }}
               />
             )}
