@@ -10,7 +10,7 @@ import type { Page } from "playwright-core";
 import { startService } from "../test/lab/service.ts";
 import { CHECKS } from "../test/page/check-documents.ts";
 import { startLocatedService } from "../test/page/locations-stage.ts";
-import { PROXY_HEADERS, pageUrl, runAt, start, startStage } from "../test/page/stage.ts";
+import { drop, PROXY_HEADERS, pageUrl, runAt, start, startStage } from "../test/page/stage.ts";
 import { LOOPING_TRACE, TRACE } from "../test/tools/documents.ts";
 import { ROOT } from "./build/source.ts";
 import { withText } from "./png-text.ts";
@@ -95,19 +95,19 @@ const STEPS: Readonly<Record<string, readonly [hash: string, act: (page: Page) =
         await page.locator(".given").waitFor();
       },
     ],
-    "result-file": ["#/ping", (page) => drop(page, TRACE)],
-    "result-refused": ["#/ping", (page) => drop(page, {})],
+    "result-file": ["#/ping", (page) => dropped(page, TRACE)],
+    "result-refused": ["#/ping", (page) => dropped(page, {})],
     ...Object.fromEntries(
       Object.entries(CHECKS).map(([name, document]) => [
         `check-${name}`,
-        ["#/check", (page: Page) => drop(page, document)],
+        ["#/check", (page: Page) => dropped(page, document)],
       ]),
     ),
-    loop: ["#/ping", (page) => drop(page, LOOPING_TRACE)],
+    loop: ["#/ping", (page) => dropped(page, LOOPING_TRACE)],
     menu: [
       "#/ping",
       async (page) => {
-        await drop(page, TRACE);
+        await dropped(page, TRACE);
         await page.locator("tr.hop .menu summary").first().click();
       },
     ],
@@ -128,14 +128,10 @@ async function stopAfterThree(page: Page): Promise<void> {
   await page.getByText(/, stopped after/).waitFor();
 }
 
-/** Drops a file with a document on the page. */
-async function drop(page: Page, document: object): Promise<void> {
+/** Drops a file with a document on the page, and waits until it is shown or refused. */
+async function dropped(page: Page, document: object): Promise<void> {
   await page.locator("#subject").waitFor();
-  await page.evaluate(`{
-    const dataTransfer = new DataTransfer();
-    dataTransfer.items.add(new File([${JSON.stringify(JSON.stringify(document))}], "result.json"));
-    dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
-  }`);
+  await drop(page, JSON.stringify(document));
   await page.locator(".given, .notice:not(:text('Reading'))").first().waitFor();
 }
 
@@ -215,7 +211,7 @@ for (const [screen, viewport] of Object.entries(SCREENS)) {
 if (isWanted("readme")) {
   await inContext({ viewport: SCREENS.laptop, colorScheme: "light" }, async (page) => {
     await page.goto(`${pageUrl(stage.service)}#/check`);
-    await drop(page, CHECKS["hole"] as object);
+    await dropped(page, CHECKS["hole"] as object);
     // What somebody sees who has made the check.
     await page.locator(".given").evaluate((given) => given.remove());
     const tabs = await page.locator('nav[aria-label="Tools"] a').allTextContents();

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mapValues } from "../util/objects.ts";
+import { capitalized } from "../util/text.ts";
 import { VERSION } from "../util/version.ts";
 import { BASE_PATH, type Endpoint, SEVERAL } from "./endpoint.ts";
 import {
@@ -89,7 +90,7 @@ function codesOf({ needsKey, errors }: Endpoint): readonly ErrorCode[] {
 }
 
 /** `PingEvents` for the operation `ping`. */
-const eventsId = ({ operationId: id }: Endpoint) => `${id[0]?.toUpperCase()}${id.slice(1)}Events`;
+const eventsId = ({ operationId: id }: Endpoint) => `${capitalized(id)}Events`;
 
 /** The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON. */
 function describeEvents(endpoint: Endpoint): [id: string, schema: JsonSchema][] {

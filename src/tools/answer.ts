@@ -1,4 +1,6 @@
 /** What a code of a verdict means in a tone and a word, without the schemas, so that the page can have it. */
+
+import { capitalized, inWords } from "../util/text.ts";
 import { FINDINGS } from "./check/findings.ts";
 import { WARNINGS } from "./here/codes.ts";
 import { type Tone, tonedVerdict } from "./report.ts";
@@ -23,5 +25,5 @@ export function answerOf(code: string): string {
   const isFlaw = finding !== undefined || WARNINGS.some((each) => each === code);
   const byTone = { good: "yes", warn: isFlaw ? "yes" : "not known", bad: "no" }[toneOf(code)];
   const answer = finding?.answer ?? ANSWERS.get(code) ?? byTone;
-  return `${answer.charAt(0).toUpperCase()}${answer.slice(1).replaceAll("-", " ")}`;
+  return capitalized(inWords(answer));
 }

@@ -219,6 +219,12 @@ export function hopsText(hops: readonly number[]): string {
 /** What hops of every tool can have; those of the path MTU have no more. */
 type HopDetails = NonNullable<MtuHop["details"]>;
 
+/** What people call a network: its name, or else its number. */
+export const networkName = ({
+  asn,
+  name,
+}: Pick<NonNullable<HopDetails["network"]>, "asn" | "name">) => name ?? `AS${asn}`;
+
 /** Whose network an address belongs to. */
 export function networkText({ asn, name }: NonNullable<HopDetails["network"]>): string {
   return [asn !== null && `AS${asn}`, name].filter(Boolean).join(" ");

@@ -1,3 +1,6 @@
+/** Milliseconds of a day. */
+export const DAY_MS = 86_400_000;
+
 /** Time and timers, so that a test can supply its own. */
 export interface Clock {
   /** Milliseconds of a clock that never runs backwards. */

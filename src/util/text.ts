@@ -70,6 +70,21 @@ export function inWords(code: string): string {
 /** A text that begins with a capital letter. */
 export const capitalized = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
+/** The first sentence of a text with its full stop, and the others. */
+export function splitSentence(text: string): readonly [first: string, others: string] {
+  const end = text.search(/[^.]\. \S/);
+  return end === -1 ? [text, ""] : [text.slice(0, end + 2), text.slice(end + 3)];
+}
+
+/** A time of a document as people read it: `2026-11-22 08:00:00 UTC`. */
+export const utcText = (iso: string, unit: "second" | "minute" = "second") =>
+  `${iso.slice(0, unit === "second" ? 19 : 16).replace("T", " ")} UTC`;
+
+const NUMBERS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+
+/** A small count as a word, a large one in digits. */
+export const numberText = (count: number): string => NUMBERS[count] ?? `${count}`;
+
 const LIST = new Intl.ListFormat("en-GB");
 
 /** `1`, `1 and 2`, `1, 2 and 3`. */

@@ -6,7 +6,7 @@ import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
 import { followFiles } from "../platform/followed-files.ts";
 import { readRegularFile } from "../platform/regular-file.ts";
 import type { Services } from "../tools/services.ts";
-import { type Clock, systemClock } from "../util/clock.ts";
+import { type Clock, DAY_MS, systemClock } from "../util/clock.ts";
 import { attempt, errorCode, traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { round } from "../util/numbers.ts";
@@ -35,8 +35,6 @@ import {
 
 /** Whose share of the slots runs of watches use. */
 export const OWNER = "watch";
-
-const DAY_MS = 86_400_000;
 
 const MONTH_MS = 30 * DAY_MS;
 

@@ -5,7 +5,7 @@ import { packed } from "../../src/page/browser/packed.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
 import { CHECKS } from "./check-documents.ts";
 import { testOnStage } from "./on-stage.ts";
-import { eventByEvent, runAt, type Stage } from "./stage.ts";
+import { drop, eventByEvent, runAt, type Stage } from "./stage.ts";
 
 let stage: Stage;
 let page: Page;
@@ -138,11 +138,7 @@ pageTest("a saved check that is dropped on the page keeps its name", async () =>
     await page.goto("about:blank");
     await page.goto(`${stage.url}#/ping`);
     await page.locator("#subject").waitFor();
-    await page.evaluate(`{
-      const dataTransfer = new DataTransfer();
-      dataTransfer.items.add(new File([${JSON.stringify(JSON.stringify(saved))}], "result.json"));
-      dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
-    }`);
+    await drop(page, JSON.stringify(saved));
     await page.locator(".given").waitFor();
     expect(await page.title()).toBe("www.example.net · Check · sixscope");
     expect(await page.inputValue("#subject")).toBe("www.example.net");

@@ -5,7 +5,7 @@ import { packed, unpacked } from "../../src/page/browser/packed.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
 import { PATHS, TRACE } from "../tools/documents.ts";
 import { testOnStage } from "./on-stage.ts";
-import { ended, MARKUP, runAt, type Stage, start, visitor } from "./stage.ts";
+import { drop, ended, MARKUP, runAt, type Stage, start, visitor } from "./stage.ts";
 
 let stage: Stage;
 let context: BrowserContext;
@@ -217,17 +217,11 @@ pageTest(
     const downloading = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download JSON" }).click();
     const text = await Bun.file(await (await downloading).path()).text();
-    const drop = (text: string) =>
-      page.evaluate(`{
-      const dataTransfer = new DataTransfer();
-      dataTransfer.items.add(new File([${JSON.stringify(text)}], "result.json"));
-      dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
-    }`);
     await openElsewhere(`${stage.url}#/ping`);
     await page.locator("#subject").waitFor();
-    await drop("{}");
+    await drop(page, "{}");
     await page.locator(".notice", { hasText: "not the whole result" }).waitFor();
-    await drop(text);
+    await drop(page, text);
     await page.locator(".given", { hasText: "This result came from a file." }).waitFor();
     expect(await shown()).toEqual(before);
     expect(page.url()).toEndWith("#/trace/told.example.test");
@@ -241,7 +235,7 @@ pageTest(
       },
       details: { addresses: Array.from({ length: 9 }, (_, at) => `2001:db8::${at}:${hop}`) },
     }));
-    await drop(JSON.stringify({ ...TRACE, hops: random }));
+    await drop(page, JSON.stringify({ ...TRACE, hops: random }));
     await page.locator(".hop").nth(300).waitFor();
     await page.getByRole("button", { name: "Copy link with result" }).click();
     await page.getByText(/^Too large for a link \(\d+ of 30 kB\); download it instead$/).waitFor();

@@ -260,6 +260,14 @@ export async function runAt(page: Page, place: string, key: string): Promise<voi
   await ended(page);
 }
 
+/** Drops a file with a text on the page. */
+export const drop = (page: Page, text: string) =>
+  page.evaluate(`{
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([${JSON.stringify(text)}], "result.json"));
+    dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+  }`);
+
 /** Gives the page's next documents each event of a run when what the one before changed is drawn, however slow it is. */
 export async function eventByEvent(page: Page): Promise<void> {
   await page.addInitScript(`fetch = ((ask) => async (...asked) => {

@@ -9,6 +9,7 @@ import {
   outOfTime,
   readCertificate,
 } from "../../server/certificate.ts";
+import { DAY_MS } from "../../util/clock.ts";
 import { errorCode } from "../../util/errors.ts";
 import { INSTALLED } from "../installed.ts";
 import { type Finding, type Scene, shareWith, trying } from "./finding.ts";
@@ -54,7 +55,6 @@ function checkPair({ config: { tls }, service }: Scene, isOriginal: boolean): re
 
 /** Checks that certificate and key can be read, match, and are valid for some time. */
 export function checkTls(files: CertificateFiles, nowMs: number, userName = ownName()): Finding {
-  const DAY_MS = 86_400_000;
   // Clients such as certbot renew a certificate earlier than this.
   const FEW_DAYS = 14;
   const { certFile, keyFile } = files;

@@ -1,19 +1,20 @@
-import type { Child } from "hono/jsx/dom";
 import type { CheckResult } from "../../tools/check/result.ts";
 import type { Report, Tone } from "../../tools/report.ts";
+import { DAY_MS } from "../../util/clock.ts";
+import { capitalized, inWords, splitSentence } from "../../util/text.ts";
 import { forwardText } from "./forward.ts";
 import { Copy } from "./pictures/parts.tsx";
 
 type Verdict = CheckResult["details"]["verdict"];
 
-/** The first word of each answer, and its tone. */
-const WORDS: Readonly<Record<Verdict["answer"], readonly [word: string, tone: Tone]>> = {
-  yes: ["Yes.", "good"],
-  no: ["No.", "bad"],
-  partly: ["Partly.", "warn"],
-  sometimes: ["Sometimes.", "warn"],
-  "not-from-here": ["Not from here.", "bad"],
-  "not-known": ["Not known.", "warn"],
+/** The tone of each answer. */
+const TONES: Readonly<Record<Verdict["answer"], Tone>> = {
+  yes: "good",
+  no: "bad",
+  partly: "warn",
+  sometimes: "warn",
+  "not-from-here": "bad",
+  "not-known": "warn",
 };
 
 /** Who can mend a fault: the label of the advice, and of the button that copies what to send. */
@@ -43,21 +44,33 @@ export function partsOf(
   stated: Partial<Verdict> | undefined,
   isRunning: boolean,
 ): Parts {
-  const end = text.search(/[^.]\. \S/);
-  const [first, rest] = end === -1 ? [text, ""] : [text.slice(0, end + 2), text.slice(end + 3)];
-  const { answer, headline = first, evidence = rest } = stated ?? {};
-  if (answer === undefined || isRunning) {
-    const soFar = isRunning ? "So far," : "";
-    const shown = isRunning ? lower(headline) : headline;
-    return {
-      tone: isRunning ? "warn" : tone,
-      word: soFar,
-      headline: shown,
-      evidence: evidence ?? "",
-    };
-  }
-  const [word, ownTone] = WORDS[answer];
-  return { tone: ownTone, word, headline, evidence: evidence ?? "" };
+  const [first, rest] = splitSentence(text);
+  const { answer, headline = first, evidence } = stated ?? {};
+  const shown = { headline, evidence: (evidence === undefined ? rest : evidence) ?? "" };
+  if (isRunning) return { ...shown, tone: "warn", word: "So far,", headline: lower(headline) };
+  if (answer === undefined) return { ...shown, tone, word: "" };
+  return { ...shown, tone: TONES[answer], word: `${capitalized(inWords(answer))}.` };
+}
+
+interface HeadlineProps extends Parts {
+  /** The level of the heading. */
+  level?: 1 | 2 | 3;
+}
+
+/** An answer: its first word in its tone, the sentence, and below it what it rests on. */
+export function Headline({ tone, word, headline, evidence, level = 1 }: HeadlineProps) {
+  const Heading = `h${level}` as const;
+  return (
+    <>
+      <Heading class="answer">
+        {word && <span class={tone ?? ""}>{word}</span>}
+        {word && " "}
+        {headline}
+      </Heading>
+      {evidence && " "}
+      {evidence && <p class="evidence">{evidence}</p>}
+    </>
+  );
 }
 
 interface AnswerProps {
@@ -78,35 +91,20 @@ export function Answer(props: AnswerProps) {
   const { report, stated, isRunning = false, waiting = false, title = "", level = 1 } = props;
   const { verdict = null, facts: [fact] = [] } = report ?? {};
   const parts = verdict && partsOf(verdict, stated, isRunning);
-  const heading = (about: string, text: Child) =>
-    level === 1 ? (
-      <h1 class={about}>{text}</h1>
-    ) : level === 2 ? (
-      <h2 class={about}>{text}</h2>
-    ) : (
-      <h3 class={about}>{text}</h3>
-    );
   if (parts === null) {
     const fallback = fact ? `${fact.name}: ${fact.value}` : "";
     const text = waiting !== false && report === null ? waiting : fallback;
+    const Heading = `h${level}` as const;
     return (
       <div class="announce" role="status">
-        {waiting === false ? heading("unseen", title) : heading("answer soft", title)}
+        <Heading class={waiting === false ? "unseen" : "answer soft"}>{title}</Heading>
         {text && <p class={waiting === false ? "unseen" : "waiting"}>{text}</p>}
       </div>
     );
   }
-  const { tone, word, headline, evidence } = parts;
   return (
-    <div class={`announce verdict ${tone ?? ""}`} role="status">
-      {heading(
-        "answer",
-        <>
-          {word && <span class={tone ?? ""}>{word} </span>}
-          {headline}
-        </>,
-      )}
-      {evidence && <p class="evidence"> {evidence}</p>}
+    <div class={`announce verdict ${parts.tone ?? ""}`} role="status">
+      <Headline {...parts} level={level} />
     </div>
   );
 }
@@ -124,8 +122,7 @@ export function Advice({ document, linkTo }: AdviceProps) {
   const [label, copy] = fault ? READERS[fault] : ["To do", null];
   const certificate = document.steps.find((step) => step.certificate)?.certificate;
   const days =
-    certificate &&
-    Math.floor((Date.parse(certificate.notAfter) - Date.parse(startedAt)) / 86_400_000);
+    certificate && Math.floor((Date.parse(certificate.notAfter) - Date.parse(startedAt)) / DAY_MS);
   const nothing =
     days === undefined ? "Nothing." : `Nothing. The certificate ends in ${days} days.`;
   return (

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "hono/jsx/dom";
+import { networkName } from "../../tools/report.ts";
 import { Answer } from "./answer.tsx";
 import { hashOf } from "./bookmark.ts";
 import { CALLER } from "./caller.ts";
@@ -17,7 +18,7 @@ export function First() {
     measured ??= familyUrls && measure(familyUrls).then(conclude);
     void measured?.then(setFound);
   }, []);
-  const from = network ? `, from ${network.name ?? `AS${network.asn}`}` : "";
+  const from = network ? `, from ${networkName(network)}` : "";
   return (
     <>
       <section class="part">

@@ -1,15 +1,7 @@
+import { NOUNS } from "../../tools/check/findings.ts";
 import type { CheckResult } from "../../tools/check/result.ts";
 import { hopText } from "../../tools/report.ts";
-import { plural } from "../../util/text.ts";
-
-/** The nouns of what was tried, in the order of a transaction. */
-const NOUNS = {
-  connect: "connection",
-  handshake: "TLS handshake",
-  request: "HTTP request",
-  syn: "SYN",
-  echo: "echo request",
-} as const;
+import { plural, utcText } from "../../util/text.ts";
 
 /** `10 of 10 connections`, of one address. */
 function triedText(attempts: CheckResult["details"]["attempts"], ip: string): string {
@@ -19,26 +11,26 @@ function triedText(attempts: CheckResult["details"]["attempts"], ip: string): st
   return `${ip}: ${counts.join(", ")}`;
 }
 
+/** A sentence for whoever can mend what it says, and below it the lines that have a text, each behind its name. */
+export const textToSend = (sentence: string, lines: Readonly<Record<string, string>>) =>
+  [
+    sentence,
+    ...Object.entries(lines).flatMap(([name, text]) => (text ? `${name.padEnd(7)}${text}` : [])),
+  ].join("\n");
+
 /** An answer for whoever can mend the fault: the sentence, then where, what was tried, when, and a link to it. */
 export function forwardText({ details }: CheckResult, link: string): string {
   const { verdict, attempts, path, startedAt, version, location } = details;
-  const after = path?.brokenAfter;
-  const at = after === undefined ? undefined : path?.hops[after - 1];
-  const where = at
-    ? `behind ${hopText(path?.hops ?? [], at.hop)}`
-    : (verdict.at ??
-      [...new Set(attempts.map(({ ip }) => ip))].filter((ip) => ip.includes(":")).join(", "));
-  const tried = [...new Set(attempts.map(({ ip }) => ip))].map((ip) => triedText(attempts, ip));
-  const when = `${startedAt.slice(0, 19).replace("T", " ")} UTC, sixscope ${version}${location ? `, from ${location}` : ""}`;
-  const lines = [
-    ["Where", where],
-    ["Tried", tried.join("; ")],
-    ["When", when],
-    ["Link", link],
-  ].filter(([, text]) => text);
-  return [
-    verdict.headline,
-    ...lines.map(([name = "", text]) => `${name.padEnd(7)}${text}`),
-    "",
-  ].join("\n");
+  const ips = [...new Set(attempts.map(({ ip }) => ip))];
+  const where = path?.brokenAfter
+    ? `behind ${hopText(path.hops, path.brokenAfter)}`
+    : (verdict.at ?? ips.filter((ip) => ip.includes(":")).join(", "));
+  const when = [utcText(startedAt), `sixscope ${version}`, location && `from ${location}`];
+  const text = textToSend(verdict.headline, {
+    Where: where,
+    Tried: ips.map((ip) => triedText(attempts, ip)).join("; "),
+    When: when.filter(Boolean).join(", "),
+    Link: link,
+  });
+  return `${text}\n`;
 }

@@ -1,5 +1,6 @@
-import { type Tone, tonedVerdict } from "../../tools/report.ts";
-import { listText } from "../../util/text.ts";
+import { toneOf } from "../../tools/answer.ts";
+import { networkName, type Tone } from "../../tools/report.ts";
+import { listText, numberText, splitSentence } from "../../util/text.ts";
 
 /** The parts of the documents of tools that are compared. */
 interface Measured {
@@ -24,34 +25,28 @@ export interface Place {
   readonly problem: string | null;
 }
 
-const COUNTS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
-
-const countText = (count: number) => COUNTS[count] ?? `${count}`;
-
-const firstSentence = (text: string) => text.slice(0, text.search(/[^.]\.(?: |$)/) + 2) || text;
-
-function toneOf({ document, problem }: Place): Tone | null {
+function toneOfPlace({ document, problem }: Place): Tone | null {
   if (problem !== null) return "bad";
   const { verdict } = (document as Measured | null)?.details ?? {};
-  return verdict === undefined ? null : (tonedVerdict(verdict as never)?.tone ?? null);
+  return verdict === undefined ? null : toneOf(verdict.code);
 }
 
 /** What a place says, in a sentence. */
 function sentenceOf({ document, problem }: Place): string {
   const { verdict } = (document as Measured | null)?.details ?? {};
-  return problem ?? verdict?.headline ?? firstSentence(verdict?.text ?? "");
+  return problem ?? verdict?.headline ?? splitSentence(verdict?.text ?? "")[0];
 }
 
 /** From how many places it is good news, and what one says that differs; null before all have ended. */
 export function answerOfPlaces(places: readonly Place[]) {
-  const tones = places.map(toneOf);
+  const tones = places.map(toneOfPlace);
   if (places.length < 2 || tones.includes(null)) return null;
   const good = tones.filter((tone) => tone === "good").length;
   const tone: Tone = good === places.length ? "good" : good === 0 ? "bad" : "warn";
   const shown = places.find((_, at) => (tones[at] === "good") === (good === places.length));
-  const count = countText(places.length);
+  const count = numberText(places.length);
   const all = places.length === 2 ? "both" : `all ${count}`;
-  const some = good === 0 && places.length === 2 ? "neither" : `${countText(good)} of ${count}`;
+  const some = good === 0 && places.length === 2 ? "neither" : `${numberText(good)} of ${count}`;
   const of = good === places.length ? all : some;
   const text = shown ? sentenceOf(shown) : "";
   const from = tone === "warn" && shown ? `From ${shown.location}: ` : "";
@@ -68,7 +63,7 @@ const networksOf = ({ document }: Place) => {
   return new Set(
     rows.flatMap(({ details }) => {
       const { network } = details ?? {};
-      return network ? [network.name ?? `AS${network.asn}`] : [];
+      return network ? [networkName(network)] : [];
     }),
   );
 };

@@ -3,6 +3,7 @@ import { NUMBER_FORMATS } from "../../tools/numbers.ts";
 import type { Cell, Column, Kind, Row, Table } from "../../tools/report.ts";
 import { isHost } from "../../tools/report-text.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
+import { capitalized } from "../../util/text.ts";
 import { Answer } from "./answer.tsx";
 import { Breakable, Facts, Value, Who } from "./pictures/parts.tsx";
 import type { Asked } from "./pictures/picture.ts";
@@ -138,8 +139,7 @@ function shownColumns({ columns, rows }: Table): [at: number, column: Column][] 
 const classOf = ({ kind, isExtra, isDetail }: Column) =>
   `${NUMBER_FORMATS[kind] ? "number" : kind} ${isExtra ? "extra" : isDetail ? "detail" : ""}`;
 
-const headingOf = ({ name }: Column) =>
-  name === "" ? "Note" : `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+const headingOf = ({ name }: Column) => (name === "" ? "Note" : capitalized(name));
 
 function contentOf(kind: Kind, cell: Cell, notes: Cell): Child {
   if (isHost(cell)) return <Who host={cell} notes={Array.isArray(notes) ? notes : []} />;

@@ -1,6 +1,6 @@
 import type { RunDetails } from "../../tools/report.ts";
 import { reporterOf, type ToolName } from "../../tools/reports.ts";
-import { plural } from "../../util/text.ts";
+import { plural, utcText } from "../../util/text.ts";
 import { CALLER } from "./caller.ts";
 import type { Run } from "./run.ts";
 
@@ -65,10 +65,9 @@ export function stampOf(tool: ToolName, run: Run, values: Values, document: obje
   // Which service measured a result that came with a link or a file is not known.
   const { version = given === null ? CALLER.version : "" } = dates;
   const host = given === null ? ` at ${location.host}` : "";
-  const about = [
-    startedAt && `${startedAt.slice(0, 19).replace("T", " ")} UTC`,
-    version && `sixscope ${version}${host}`,
-  ].filter(Boolean);
+  const about = [startedAt && utcText(startedAt), version && `sixscope ${version}${host}`].filter(
+    Boolean,
+  );
   const after = state === "done" || progress === "" ? "" : ` after ${progress}`;
   return `${STATES[state]}${after}${about.length > 0 ? `: ${about.join(", ")}` : ""}`;
 }
@@ -91,7 +90,7 @@ export function aboutOf(
     done: "",
   };
   const { startedAt = isoTime(startedMs) } = datesOf(document);
-  const time = startedAt && `${startedAt.slice(0, 19).replace("T", " ")} UTC`;
+  const time = startedAt && utcText(startedAt);
   return [
     run.bookmark.subject,
     port && `TCP ${port}`,

@@ -1,6 +1,7 @@
 import { plainText, reportText, tablesLines } from "../../tools/report-text.ts";
 import { reporterOf } from "../../tools/reports.ts";
 import { summaryTable } from "../../tools/summary.ts";
+import { Headline } from "./answer.tsx";
 import { Below } from "./below.tsx";
 import { type Bookmark, hashOf } from "./bookmark.ts";
 import { runsByLocation, summaryOf } from "./by-location.ts";
@@ -88,10 +89,7 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
       <ProblemOf name={problemAt(SUBJECT) === null ? FORM : SUBJECT} problem={problem} />
       {over ? (
         <div class={`announce verdict ${over.tone}`} role="status">
-          <h1 class="answer">
-            <span class={over.tone}>{over.word}</span> {over.headline}
-          </h1>
-          <p class="evidence">{differenceOfPlaces(places)}</p>
+          <Headline {...over} evidence={differenceOfPlaces(places)} />
         </div>
       ) : (
         (!isAlone || current === null) && <h1 class="unseen">{title}</h1>

@@ -1,12 +1,11 @@
 import { checkServerIdentity, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
+import { DAY_MS } from "../../util/clock.ts";
 import { printable, quote } from "../../util/text.ts";
 import type { Finding } from "./findings.ts";
 import type { Seen } from "./result.ts";
 
 /** A certificate that ends sooner is worth a warning, in days. */
 const SOON_DAYS = 14;
-
-const DAY_MS = 86_400_000;
 
 /** The longest chain that is looked at; browsers accept about ten. */
 const MAX_CHAIN = 16;

@@ -1,4 +1,5 @@
 /** The steps of a check, and all that they can find. */
+import { capitalized } from "../../util/text.ts";
 import findings from "./findings.json" with { type: "json" };
 
 /** The steps, in the order in which people read them. */
@@ -21,6 +22,15 @@ export const STEPS = [
 export const KINDS = ["connect", "handshake", "request", "syn", "echo"] as const;
 
 export type Kind = (typeof KINDS)[number];
+
+/** What people call an attempt of a kind. */
+export const NOUNS: Readonly<Record<Kind, string>> = {
+  connect: "connection",
+  handshake: "TLS handshake",
+  request: "HTTP request",
+  syn: "SYN",
+  echo: "echo request",
+};
 
 type StepName = (typeof STEPS)[number];
 
@@ -74,8 +84,7 @@ export const ANSWERS = ["yes", "no", "partly", "sometimes", "not-from-here", "no
 
 /** What a finding says, as a text of its own. */
 export function wordsOf(finding: Finding, port: number): string {
-  const words = FINDINGS[finding].words.replace("{port}", `${port}`);
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+  return capitalized(FINDINGS[finding].words.replace("{port}", `${port}`));
 }
 
 /** The codes of the verdict: the worst finding, or that there is none. */

@@ -1,4 +1,4 @@
-import { capitalized, quote } from "../../util/text.ts";
+import { capitalized, numberText, quote } from "../../util/text.ts";
 import { CODE_TABLE } from "../here/codes.ts";
 import type { HereResult } from "../here/result.ts";
 import { CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
@@ -115,8 +115,6 @@ export function compareFamilies(rows: readonly Attempt[]): Seen | null {
 
 /** Addresses of IPv6 that are connected to. */
 export const MAX_ADDRESSES = 8;
-
-const COUNTS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"];
 
 /** What a check has heard. */
 export interface Hearing {
@@ -304,7 +302,7 @@ function verdictOnName(
       ) ?? [],
   );
   const worst = worstOf(faults);
-  const [some, all] = [COUNTS[faults.length], COUNTS[ips.length]];
+  const [some, all] = [numberText(faults.length), numberText(ips.length)];
   const isMost = addresses > ips.length;
   const tried = isMost
     ? `the ${ips.length} of ${addresses} addresses that were checked`

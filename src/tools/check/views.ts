@@ -1,7 +1,7 @@
 /** The steps of each address: views of the ledger. */
 import { round } from "../../util/numbers.ts";
 import { firstTrue, inWords, listText } from "../../util/text.ts";
-import { FINDINGS, type Kind } from "./findings.ts";
+import { FINDINGS, type Kind, NOUNS } from "./findings.ts";
 import {
   type Attempt,
   areBare,
@@ -60,14 +60,6 @@ export function viewsOf(rows: readonly Attempt[]): Step[] {
       }),
     );
 }
-
-const NOUNS: Readonly<Record<Kind, string>> = {
-  connect: "connection",
-  handshake: "TLS handshake",
-  request: "HTTP request",
-  syn: "SYN",
-  echo: "echo request",
-};
 
 /** `3 of 10 connections`. */
 const countText = (rows: readonly Attempt[], kind: Kind) => {

@@ -1,21 +1,14 @@
 import { FINDINGS, type Kind, WITH_ADDRESS, wordsOf } from "../../../tools/check/findings.ts";
 import type { CheckDocument } from "../../../tools/check/report.ts";
 import type { CheckResult, Step } from "../../../tools/check/result.ts";
+import { inWords } from "../../../util/text.ts";
 import { Advice } from "../answer.tsx";
 import { HopList } from "./hop-list.tsx";
 import type { Asked, View } from "./picture.ts";
-import { tintsOf } from "./segments.ts";
+import { type Break, tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
 import { Tried } from "./tried.tsx";
-import {
-  type Break,
-  type End,
-  isMixed,
-  ON_ONE_SCALE,
-  shortMs,
-  Way,
-  type WayProps,
-} from "./way.tsx";
+import { type End, isMixed, ON_ONE_SCALE, shortMs, Way, type WayProps } from "./way.tsx";
 
 /** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
 export const checkView: View<CheckDocument> = {
@@ -183,7 +176,7 @@ function reasonWord({ kind, failed }: Row): string {
   if (reason === "timeout") return "silent";
   if (reason === "refused") return "refused";
   if (reason === "not-sent") return "not sent";
-  if (kind === "connect") return reason in FINDINGS ? "no connection" : reason.replaceAll("-", " ");
+  if (kind === "connect") return reason in FINDINGS ? "no connection" : inWords(reason);
   return kind === "handshake" ? "no TLS" : "hangs";
 }
 

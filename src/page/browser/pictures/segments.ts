@@ -1,4 +1,14 @@
-import type { Host } from "../../../tools/report.ts";
+import { type Host, networkName } from "../../../tools/report.ts";
+
+/** Where a way breaks. */
+export interface Break {
+  /** The hop behind which it does, 0 for this machine. */
+  readonly after: number;
+  /** What is wrong there, in a few words. */
+  readonly text: string;
+  /** True if small packets pass. */
+  readonly isNarrow?: boolean;
+}
 
 /** A hop of a way; `rtt` is null for a silent one. */
 export interface WayHop extends Host {
@@ -23,8 +33,7 @@ export interface Segment<Hop extends WayHop = WayHop> {
 /** The colours of networks beside that of the near side. */
 const TINTS = 4;
 
-const nameOf = ({ details: { network } = {} }: WayHop) =>
-  network ? (network.name ?? `AS${network.asn}`) : null;
+const nameOf = ({ details: { network } = {} }: WayHop) => (network ? networkName(network) : null);
 
 /** The colour of each network: the same wherever it is shown in one view. */
 export function tintsOf(ways: readonly (readonly WayHop[])[]): ReadonlyMap<string, number> {

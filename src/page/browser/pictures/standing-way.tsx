@@ -5,7 +5,7 @@ import type { Host } from "../../../tools/report.ts";
 import { plural } from "../../../util/text.ts";
 import type { Bundle } from "./bundle.ts";
 import { Breakable } from "./parts.tsx";
-import type { Segment, WayHop } from "./segments.ts";
+import type { Break, Segment, WayHop } from "./segments.ts";
 
 /** What passes: everything, small packets only, or what is not known. */
 const LINES = {
@@ -92,16 +92,6 @@ export function Name({ hop: { ip, hostname } }: { hop: Host }) {
       <Breakable text={hostname ?? ip} />
     </span>
   );
-}
-
-/** Where the way breaks. */
-interface Break {
-  /** The hop behind which it does; 0 for this machine. */
-  readonly after: number;
-  /** What is wrong there, in a few words. */
-  readonly text: string;
-  /** True if small packets pass. */
-  readonly isNarrow?: boolean;
 }
 
 interface Way {

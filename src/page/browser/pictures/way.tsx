@@ -2,7 +2,7 @@ import type { Child } from "hono/jsx/dom";
 import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
 import { hopText, type Tone } from "../../../tools/report.ts";
 import { type Bundle, halfOf, layBundle, MOST_OPEN } from "./bundle.ts";
-import { type Segment, segmentsOf, type WayHop } from "./segments.ts";
+import { type Break, type Segment, segmentsOf, type WayHop } from "./segments.ts";
 import { StandingWay } from "./standing-way.tsx";
 import { BREAK, LEFT, layWay, type Placed } from "./way-layout.ts";
 
@@ -23,16 +23,6 @@ const NARROW = 560;
 /** Threads that are drawn one each; more are drawn in proportion. */
 const MOST_THREADS = 16;
 
-/** Where the way breaks. */
-export interface Break {
-  /** The hop behind which it does, 0 for here. */
-  readonly after: number;
-  /** What is wrong there, in a few words. */
-  readonly text: string;
-  /** True if small packets pass. */
-  readonly isNarrow?: boolean;
-}
-
 /** One end of a way: an address of the site, or some that are alike. */
 export interface End {
   /** What came of it, such as `14.2 ms`. */
@@ -41,7 +31,8 @@ export interface End {
   readonly note: string;
   readonly tone: Tone | null;
   /** Milliseconds; null if it was not reached. */
-  readonly ms: number | null /** Attempts, and those that failed. */;
+  readonly ms: number | null;
+  /** Attempts, and those that failed. */
   readonly attempts?: { readonly made: number; readonly failed: number };
 }
 
@@ -94,7 +85,7 @@ export interface WayProps {
 }
 
 /** The width of an element in pixels, as it changes. */
-export function useWidth(guess: number) {
+function useWidth(guess: number) {
   const [width, setWidth] = useState(guess);
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
@@ -162,11 +153,11 @@ const extraOf = (bundle: WayProps["bundle"]) =>
   bundle ? halfOf(bundle, bundle.isOpen, BAND) - BAND / 2 : 0;
 
 /** Pixels above the line of a way: what is written there. */
-function topOf({ hops, ends, isThin, doubt, bundle, break: broken, ...props }: WayProps): number {
+function topOf(props: WayProps): number {
+  const { hops, ends, isThin, doubt, bundle, break: broken } = props;
   const names = !isThin && hops.length > 0 ? 22 : 4;
   const top = (broken && ends.length === 1 ? 34 : 0) + (doubt ? 30 : 0) + names + extraOf(bundle);
-  const strands = hasStrandsOf({ hops, ends, isThin, ...props } as WayProps);
-  const first = strands ? heightOf(ends[0], true) / 2 : 0;
+  const first = hasStrandsOf(props) ? heightOf(ends[0], true) / 2 : 0;
   return top + Math.max((isThin ? BAND4 : BAND) / 2, first - names);
 }
 
@@ -230,7 +221,7 @@ function Lane(props: WayProps & { room: number }) {
       viewBox={`0 0 ${room} ${height}`}
     >
       <Bands
-        {...{ segments, y, band, end: end + LEFT, hasNames, isThin }}
+        {...{ segments, y, band, end: end + LEFT, hasNames }}
         {...(extra > 0 && { wide })}
         placed={laid.placed}
         isOpen={!isReached}
@@ -258,9 +249,7 @@ function Lane(props: WayProps & { room: number }) {
         y1={y}
         y2={y}
       />
-      {breakAt !== null && (
-        <BreakMark x={breakAt} y={y} band={band} text={broken?.text ?? ""} width={width} />
-      )}
+      {breakAt !== null && <BreakMark x={breakAt} y={y} text={broken?.text ?? ""} width={width} />}
       {breakAt !== null && broken?.isNarrow && (
         <>
           <line class="thread" x1={breakAt + 4} x2={end} y1={y} y2={y} />
@@ -285,7 +274,7 @@ function Lane(props: WayProps & { room: number }) {
             .slice(1)
             .map((each, at) => (
               <Fork
-                {...{ from: forkAt, x: end, start: y, y: lanes[at + 1] as number, band }}
+                {...{ from: forkAt, x: end, start: y, y: lanes[at + 1] as number }}
                 text={`${each.note} ${each.text === "silent" ? "never answers" : each.text}`}
                 isWhole={each.ms !== null}
               />
@@ -362,7 +351,7 @@ interface BandsProps {
   band: number;
   end: number;
   hasNames: boolean;
-  isThin: boolean /** True if nothing is known behind the last hop. */;
+  /** True if nothing is known behind the last hop. */
   isOpen: boolean;
   /** Where a break begins. */
   breakAt: number | null;
@@ -384,7 +373,8 @@ function Bands({ segments, placed, y, band, end, hasNames, isOpen, breakAt, wide
     const isAcross = breakAt !== null && from <= breakAt && breakAt < to;
     return isAcross ? breakAt + BREAK : (from + to) / 2;
   });
-  const lastX = placed.at(-1)?.x ?? LEFT; // Here alone, where the network of the first hop is known.
+  const lastX = placed.at(-1)?.x ?? LEFT;
+  // Here alone, where the network of the first hop is known.
   const near =
     segments[0] && segments[0].tint !== 0 ? (LEFT + xOf(segments[0].hops[0].hop)) / 2 : 0;
   return (
@@ -546,30 +536,35 @@ function Site({
   );
 }
 
-/** Two bars, paper between them, and a cross; above it what is wrong. */
-function BreakMark({
-  x,
-  y,
-  band,
-  text,
-  width,
-}: {
+/** Two bars, paper between them, and a cross. */
+function Gap({ left, right, y }: { left: number; right: number; y: number }) {
+  return (
+    <>
+      <rect class="paper" x={left} y={y - 13} width={right - left} height={26} />
+      {[left, right].map((bar) => (
+        <line class="bar" x1={bar} x2={bar} y1={y - 17} y2={y + 17} />
+      ))}
+      <path class="cross" d={`M${(left + right) / 2 - 6} ${y - 6}l12 12m0-12l-12 12`} />
+    </>
+  );
+}
+
+interface BreakMarkProps {
   x: number;
   y: number;
-  band: number;
   text: string;
+  /** Pixels that the way has. */
   width: number;
-}) {
+}
+
+/** A break, and above it what is wrong. */
+function BreakMark({ x, y, text, width }: BreakMarkProps) {
   const middle = x + BREAK / 2;
   const half = (text.length * CHARACTER) / 2 + 4;
   const at = Math.min(Math.max(middle, half), Math.max(half, width - half));
   return (
     <g class="break">
-      <rect class="paper" x={x} y={y - band / 2 - 1} width={BREAK} height={band + 2} />
-      {[x, x + BREAK].map((bar) => (
-        <line class="bar" x1={bar} x2={bar} y1={y - 17} y2={y + 17} />
-      ))}
-      <path class="cross" d={`M${middle - 6} ${y - 6}l12 12m0-12l-12 12`} />
+      <Gap left={x} right={x + BREAK} y={y} />
       <line class="leader" x1={middle} x2={middle} y1={y - 54} y2={y - 18} />
       <text class="told bad middle" x={at} y={y - 60}>
         {text}
@@ -583,7 +578,6 @@ interface ForkProps {
   x: number;
   start: number;
   y: number;
-  band: number;
   text: string;
   isWhole: boolean;
 }
@@ -598,11 +592,7 @@ function Fork({ from, x, start, y, text, isWhole }: ForkProps) {
       <path class="line" d={isWhole ? `${bend}H${x}` : bend} />
       {!isWhole && (
         <>
-          <rect class="paper" x={left} y={y - 13} width={right - left} height={26} />
-          {[left, right].map((bar) => (
-            <line class="bar" x1={bar} x2={bar} y1={y - 17} y2={y + 17} />
-          ))}
-          <path class="cross" d={`M${(left + right) / 2 - 6} ${y - 6}l12 12m0-12l-12 12`} />
+          <Gap {...{ left, right, y }} />
           <text class="told bad" text-anchor="end" x={Math.max(x + 8, width)} y={y + 34}>
             {text}
           </text>

@@ -1,5 +1,6 @@
 import { type Child, useEffect, useState } from "hono/jsx/dom";
 import type { Tone } from "../../../tools/report.ts";
+import { Headline } from "../answer.tsx";
 import { call } from "../api.ts";
 import { CALLER } from "../caller.ts";
 import { ProblemOf } from "../fields.tsx";
@@ -73,9 +74,6 @@ interface AnswerProps {
 export const Answer = ({ tone, words, rest, above, below }: AnswerProps) => (
   <div class="announce">
     <p class="cluster small soft">{above}</p>
-    <h1 class="answer">
-      <span class={tone ?? ""}>{words}</span> {rest}
-    </h1>
-    <p class="evidence">{below}</p>
+    <Headline {...{ tone, word: words, headline: rest, evidence: below }} />
   </div>
 );

@@ -1,9 +1,10 @@
 import { answerOf, toneOf } from "../../../tools/answer.ts";
 import type { RunDetails } from "../../../tools/report.ts";
 import type { Outcome } from "../../../tools/summary.ts";
-import { listText, plural } from "../../../util/text.ts";
+import { listText, plural, utcText } from "../../../util/text.ts";
 import type { ChangeDetail, Watches, WatchRow, WatchSeries } from "../../../watch/result.ts";
 import { sameParts } from "../../../watch/same.ts";
+import { textToSend } from "../forward.ts";
 import { Copy } from "../pictures/parts.tsx";
 import { Answer, Unanswered, useAnswer } from "./answer.tsx";
 import { SPANS, type WatchPlace, watchHash } from "./place.ts";
@@ -86,11 +87,12 @@ function Change({ path, mark, watch }: { path: string; mark: Mark; watch: WatchR
   const { before, after, diff, evidence } = result;
   const same = sameParts(before ?? {}, after ?? {});
   const hop = diff.find((each) => each.hop)?.hop;
-  const text = `${mark.text}
-Where  ${hop ? `hop ${hop} on the way to ` : ""}${titleOf(watch)}
-Tried  ${mannerText(watch)}
-When   since ${mark.at.slice(0, 16).replace("T", " ")} UTC
-Link   ${location.href}`;
+  const text = textToSend(mark.text, {
+    Where: `${hop ? `hop ${hop} on the way to ` : ""}${titleOf(watch)}`,
+    Tried: mannerText(watch),
+    When: `since ${utcText(mark.at, "minute")}`,
+    Link: location.href,
+  });
   return (
     <>
       <Sides {...result} />

@@ -1,7 +1,7 @@
 import { answerOf, toneOf } from "../../../tools/answer.ts";
 import { formatMs } from "../../../tools/numbers.ts";
 import { median } from "../../../util/numbers.ts";
-import { formatPercent, listText, plural } from "../../../util/text.ts";
+import { capitalized, formatPercent, listText, plural } from "../../../util/text.ts";
 import type { WatchDay, Watches, WatchRow } from "../../../watch/result.ts";
 import { Copy } from "../pictures/parts.tsx";
 import { Answer, Unanswered, useAnswer } from "./answer.tsx";
@@ -112,7 +112,7 @@ function rowOf(watch: WatchRow, day: WatchDay | undefined) {
         <p class="soft">{mannerText(watch)}</p>
       </td>
       <td>
-        {`${now.charAt(0).toUpperCase()}${now.slice(1)}`}
+        {capitalized(now)}
         <p class="soft">{verdict && `since ${timeText(verdict.since)}`}</p>
       </td>
       <td>{day && dayLine(day)}</td>

@@ -1,7 +1,6 @@
+import { DAY_MS } from "../../../util/clock.ts";
+import { splitSentence } from "../../../util/text.ts";
 import type { WatchRow } from "../../../watch/result.ts";
-
-/** Milliseconds of a day. */
-export const DAY_MS = 86_400_000;
 
 const WEEKDAYS = new Intl.DateTimeFormat("en-GB", { weekday: "short", timeZone: "UTC" });
 
@@ -15,7 +14,7 @@ export function timeText(at: string): string {
 
 /** A text as its first sentence, without the full stop, and the others. */
 export function sentencesOf(text: string): readonly [first: string, others: string] {
-  const [first = text, others = ""] = text.split(/\. (.*)/s);
+  const [first, others] = splitSentence(text);
   return [first.replace(/\.$/, ""), others];
 }
 
