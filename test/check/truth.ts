@@ -79,7 +79,7 @@ export const KNOWN: Readonly<Record<string, Truth>> = {
   "few-connections": { code: ["stopped", "unknown"] },
   "few-connections-to-ssh": { code: "stopped", fault: "path", at: 1 },
   // Too few are lost to prove a limit, sometimes.
-  "few-a-second": { code: ["unknown", "path-doubtful"], fault: "unknown" },
+  "few-a-second": { code: ["unknown", "path-doubtful", "sometimes", "stopped"], fault: "unknown" },
   "closed-before-tls": { code: "stopped", fault: ["site", "unknown"] },
   "silent-before-http": { code: ["stopped", "unknown"] },
   "closed-before-http": { code: "stopped", fault: ["site", "unknown"] },
