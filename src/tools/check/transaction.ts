@@ -7,6 +7,7 @@ import { type IpAddress, tryParseIp } from "../../addr/ip.ts";
 import { openConnection, sourceTo } from "../../gate/connection.ts";
 import type { Caller, Gate } from "../../gate/gate.ts";
 import { errorCode, reasonOf } from "../../util/errors.ts";
+import { afterSilence } from "../../util/silence.ts";
 import { printable, quote } from "../../util/text.ts";
 import { VERSION } from "../../util/version.ts";
 import { chainOf, judgeCertificate } from "./certificate.ts";
@@ -90,10 +91,10 @@ function waiterOf(socket: Socket, signal: AbortSignal) {
     listen: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
   ) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const timer = setTimeout(() => reject(new NoAnswer()), ANSWER_MS);
+    const cancel = afterSilence(ANSWER_MS, () => reject(new NoAnswer()));
     using _ = addAbortListener(signal, () => reject(signal.reason));
     listen(resolve, (error) => reject(new NoAnswer(error)));
-    return await Promise.race([promise, ended]).finally(() => clearTimeout(timer));
+    return await Promise.race([promise, ended]).finally(cancel);
   };
 }
 

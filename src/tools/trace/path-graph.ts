@@ -17,6 +17,8 @@ export interface Label extends Traced {
   end: number | null;
   /** True if it was traced from end to end. */
   isWhole: boolean;
+  /** Hop 1 first, up to the end or the last that answered; null where none did. */
+  nodes: readonly (string | null)[];
   /** Its nodes from the source at 0 to `END` behind the last one; null where it shows nothing. */
   shown: readonly (string | null)[];
 }
@@ -65,7 +67,7 @@ export class PathFindings {
   add(found: Traced, asked: readonly number[], isWhole: boolean): void {
     const label = this.labels.getOrInsertComputed(found.flowLabel, () => ({
       ...{ ...found, rows: [], asked: [], confirmed: new Set<number>(), end: null },
-      ...{ isWhole: false, shown: [] },
+      ...{ isWhole: false, nodes: [], shown: [] },
     }));
     this.#merge(label, found, asked);
     label.isWhole ||= isWhole;
@@ -93,6 +95,7 @@ export class PathFindings {
     for (const hop of again) if (again.has(hop + 1)) label.confirmed.add(hop);
     const ending = rows.filter((row) => row?.end != null);
     label.end = (ending.find((row) => row?.end === "reached") ?? ending[0])?.hop ?? null;
+    label.nodes = nodesOf(label);
     const hasEnd = (hops: Traced["hops"]) => label.end !== null && hops[label.end - 1]?.end != null;
     const isLonger = !label.isWhole || found.hops.length > label.hops.length;
     const isBetter = hasEnd(found.hops) || (isLonger && !hasEnd(label.hops));
@@ -119,7 +122,7 @@ export class PathFindings {
 
   /** The path of a label: the first that has no other address and the same end, or a new one. */
   #assign(label: Label): Path {
-    const nodes = nodesOf(label);
+    const { nodes } = label;
     const end = label.end === null ? null : label.reason;
     const path = this.paths.find(
       (each) =>
@@ -148,9 +151,7 @@ export class PathFindings {
 
   /** The nodes that a label shows. Its silence shows a silent node only if no label of its path knows more. */
   #shownBy(label: Label, path: Path | undefined): readonly (string | null)[] {
-    const nodes = nodesOf(label).map(
-      (node, at) => node ?? (this.silent.has(at + 1) ? SILENT : null),
-    );
+    const nodes = label.nodes.map((node, at) => node ?? (this.silent.has(at + 1) ? SILENT : null));
     if (this.isUnclear(label))
       return [SOURCE, ...nodes.slice(0, label.end === null ? undefined : -1)];
     const isSilent = (at: number) => path?.nodes[at] === null && !this.limited.has(at + 1);
@@ -237,7 +238,6 @@ function nodeOf(row: TraceHop | undefined): string | null {
   return row?.ip ? `${row.ip}%${row.details?.zone ?? ""}` : null;
 }
 
-/** The nodes of a label, hop 1 first, up to the end or the last with an address. */
 function nodesOf({ rows, end }: Label): readonly (string | null)[] {
   const last = end ?? rows.findLastIndex((row) => row?.ip != null);
   return Array.from({ length: Math.max(0, last) }, (_, at) => nodeOf(rows[at + 1]));
@@ -254,6 +254,13 @@ const MAX_NEXT_HOPS = 64;
  */
 export function labelsToRuleOut(nextHops: number): number {
   if (nextHops > MAX_NEXT_HOPS) return Infinity;
+  RULED_OUT[nextHops] ??= countLabels(nextHops);
+  return RULED_OUT[nextHops];
+}
+
+const RULED_OUT: number[] = [];
+
+function countLabels(nextHops: number): number {
   /** By the number of next hops, how likely it is that exactly this many have been seen. */
   let chances = [1, ...Array<number>(nextHops).fill(0)];
   for (let labels = 0; ; labels++) {

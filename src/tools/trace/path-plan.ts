@@ -56,60 +56,67 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
     const hops = doubtful.end === null && (label.asked[at] ?? 0) < 3 ? [at] : hopsTo(maxHops);
     return [{ label, hops, isWhole: true }];
   }
-  const steps: Step[] = [];
   const idle = new Set(found.labels.values());
   let news = Math.min(left, most);
-  const begin = (label: Label | undefined, hops: readonly number[], isWhole = false) => {
+  // Nothing is planned that is not taken: a search has many plans, and the service does nothing else meanwhile.
+  return [...all().take(most)];
+
+  function* begin(label: Label | undefined, hops: readonly number[], isWhole = false) {
     if (label === undefined && --news < 0) return;
-    steps.push({ label, hops, isWhole });
     if (label) idle.delete(label);
-  };
-  const finish = (label: Label) => {
+    yield { label, hops, isWhole };
+  }
+
+  function finish(label: Label) {
     const last = label.end ?? (Math.max(...lengths, 0) || maxHops);
     const silent = hopsTo(last).filter((hop) => !label.rows[hop]?.ip);
-    begin(label, silent.length > 0 ? silent : [last], true);
-  };
-  const parts = () => [...idle].filter(({ isWhole, end }) => !isWhole && end === null);
-
-  // Silence, or an end, means something only if the whole path shows it.
-  for (const label of [...idle].filter((each) => found.isUnclear(each))) finish(label);
-  const missing = labelsToRuleOut(2) - found.labels.size;
-  // Only silence can be behind the last hop of a path.
-  const hops = hopsTo(lengths.length > 0 ? Math.max(1, Math.max(...lengths) - 1) : maxHops);
-  for (let nth = 0; nth < missing; nth++) begin(undefined, hops, lengths.length === 0);
-  if (missing > 0) return steps;
-  confirm(true);
-  for (const [name, labels] of found.levels.flatMap((level) => [...level])) {
-    const label = [...labels].find((each) => idle.has(each));
-    if (name !== END && label && ![...labels].some(({ isWhole }) => isWhole)) finish(label);
+    return begin(label, silent.length > 0 ? silent : [last], true);
   }
-  found.levels.forEach(explore);
-  confirm(false);
-  found.levels.forEach(choose);
-  return steps.slice(0, most);
+
+  function* all(): Generator<Step> {
+    // Silence, or an end, means something only if the whole path shows it.
+    for (const label of [...idle].filter((each) => found.isUnclear(each))) yield* finish(label);
+    const missing = labelsToRuleOut(2) - found.labels.size;
+    // Only silence can be behind the last hop of a path.
+    const hops = hopsTo(lengths.length > 0 ? Math.max(1, Math.max(...lengths) - 1) : maxHops);
+    for (let nth = 0; nth < missing; nth++) yield* begin(undefined, hops, lengths.length === 0);
+    if (missing > 0) return;
+    yield* confirm(true);
+    for (const [name, labels] of found.levels.flatMap((level) => [...level])) {
+      const label = [...labels].find((each) => idle.has(each));
+      if (name !== END && label && ![...labels].some(({ isWhole }) => isWhole))
+        yield* finish(label);
+    }
+    for (const [hop, level] of found.levels.entries()) yield* explore(level, hop);
+    yield* confirm(false);
+    for (const [hop, level] of found.levels.entries()) yield* choose(level, hop);
+  }
 
   /** Asks for what may follow the nodes of a hop. */
-  function explore(level: ReadonlyMap<string, unknown>, hop: number) {
+  function* explore(level: ReadonlyMap<string, unknown>, hop: number) {
+    const needed = new Map([...level.keys()].map((name) => [name, found.missingAt(hop, name)]));
+    const wanted = () => needed.values().reduce((sum, count) => sum + count, 0);
+    if (wanted() === 0) return;
     const only = found.onlyAt(hop);
     const after = found.after(hop);
-    const needed = new Map([...level.keys()].map((name) => [name, found.missingAt(hop, name)]));
+    const parts = () => [...idle].filter(({ isWhole, end }) => !isWhole && end === null);
     for (const label of parts()) {
       const name = label.shown[hop] ?? only ?? "";
       const count = needed.get(name) ?? 0;
       if (count === 0 || label.rows[after]) continue;
       needed.set(name, count - 1);
-      begin(label, [after]);
+      yield* begin(label, [after]);
     }
-    const missing = needed.values().reduce((sum, count) => sum + count, 0);
+    const missing = wanted();
     // Any label may lead to the nodes that need more: the more there are, the better is the chance.
     const at = only ? after : hop;
     const others = parts().filter(({ rows }) => !rows[at]);
     const count = missing === 0 || only ? missing : Math.max(missing, level.size / 4);
-    for (let nth = 0; nth < Math.min(count, most); nth++) begin(others[nth], [at]);
+    for (let nth = 0; nth < Math.min(count, most); nth++) yield* begin(others[nth], [at]);
   }
 
   /** Asks again for links that are not sure. */
-  function confirm(isWhole: boolean) {
+  function* confirm(isWhole: boolean) {
     const known = new Set<string>();
     for (const label of [...idle].filter((each) => each.isWhole === isWhole)) {
       const hops = label.shown.flatMap((name, hop) => {
@@ -123,12 +130,12 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
         const alike = labels.filter(({ shown }) => shown[hop + 1] === to);
         return found.isSure(hop, name, to, alike) ? [] : [hop, hop + 1];
       });
-      if (hops.length > 0) begin(label, [...new Set(hops)]);
+      if (hops.length > 0) yield* begin(label, [...new Set(hops)]);
     }
   }
 
   /** Asks again which next hop labels take, as often as shows two that are chosen by packet with 95 % confidence. */
-  function choose(level: ReadonlyMap<string, unknown>, hop: number) {
+  function* choose(level: ReadonlyMap<string, unknown>, hop: number) {
     if (found.changing.has(hop + 1)) return;
     for (const name of level.keys()) {
       const next = found.nextOf(hop, name);
@@ -139,7 +146,7 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
       const repeats = through.reduce((sum, { asked }) => sum + (asked[hop + 1] ?? 0) - 1, 0);
       const missing = Math.max(0, labelsToRuleOut(2) - repeats);
       for (const label of through.filter((each) => idle.has(each)).slice(0, missing))
-        begin(label, [hop + 1]);
+        yield* begin(label, [hop + 1]);
     }
   }
 }

@@ -86,17 +86,17 @@ export async function tracePaths(
   // Counted, and kept in any case: there is nothing else to show.
   isAdmitted(first);
   found.add(first, hopsTo(request.maxHops), true);
-  const plan = () => {
+  let steps: readonly Step[] = [];
+  const plan = () =>
     budget.work(() => {
       found.sort();
       found.paths.forEach(tell);
+      steps = planSteps(found, request.maxHops, TRACES_AT_ONCE, labelsLeft);
     });
-    return planSteps(found, request.maxHops, TRACES_AT_ONCE, labelsLeft);
-  };
-  let steps = plan();
+  plan();
   while (steps.length > 0 && !isOver()) {
     await Promise.all(steps.map(run));
-    steps = plan();
+    plan();
   }
   if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" as const };
   // Of paths that wait for another trace when the time is over, nothing is known.

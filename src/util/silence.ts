@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+
+/** The share of a wait, of which this thread may have heard nothing. */
+const DEAF_SHARE = 0.05;
+
+/**
+ * Milliseconds in which the main thread ran or waited for a processor since it began, by schedstats(5) of the Linux kernel;
+ * 0 where the kernel does not count them.
+ */
+function awakeMs(): number {
+  try {
+    const [ran, waited] = readFileSync("/proc/self/schedstat", "latin1").split(" ");
+    return (Number(ran) + Number(waited)) / 1e6;
+  } catch {
+    return 0;
+  }
+}
+
+/**
+ * Calls `action` when a peer was silent for so many milliseconds in which this process listened: while it works, or waits for
+ * a processor, it hears nothing, and its own packets are late. The function returned cancels that.
+ */
+export function afterSilence(silentMs: number, action: () => void): () => void {
+  let awakeBefore = awakeMs();
+  const end = () => {
+    const awake = awakeMs();
+    const deafMs = awake - awakeBefore;
+    awakeBefore = awake;
+    if (deafMs <= DEAF_SHARE * silentMs) action();
+    else timer = setTimeout(end, deafMs);
+  };
+  let timer = setTimeout(end, silentMs);
+  return () => clearTimeout(timer);
+}
