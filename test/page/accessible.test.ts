@@ -54,17 +54,18 @@ const PLACES = [
   "docs",
 ] as const;
 
-const COLORS = { runOnly: ["color-contrast", "link-in-text-block"] };
+const COLORS = ["color-contrast", "link-in-text-block"];
 
-/**
- * The media and colour schemes in which a result is checked; on paper it is always light. What is not a
- * colour is the same in all.
- */
+/** The media and colour schemes in which a result is checked; on paper it is always light. */
 const LOOKS = [
-  [{ media: "screen", colorScheme: "light" }, {}],
-  [{ media: "screen", colorScheme: "dark" }, COLORS],
-  [{ media: "print", colorScheme: "dark" }, COLORS],
+  { media: "screen", colorScheme: "light" },
+  { media: "screen", colorScheme: "dark" },
+  { media: "print", colorScheme: "dark" },
 ] as const;
+
+/** Looks at two endpoints of the documentation: all have the same parts, whose colours take seconds. */
+const KEEP_TWO =
+  'document.querySelectorAll(".endpoint ~ .endpoint ~ .endpoint").forEach((each) => each.remove())';
 
 pageTest.each(PLACES)("%s in light and dark and on paper", async (hash) => {
   const context = await stage.browser.newContext({
@@ -77,17 +78,20 @@ pageTest.each(PLACES)("%s in light and dark and on paper", async (hash) => {
   await page.waitForLoadState("networkidle");
   // The library is not part of the page, so its policy does not concern it.
   await page.evaluate(source);
-  for (const [look, options] of LOOKS) {
+  const expectNothing = async (options: object) => {
+    const asked = JSON.stringify({ ...options, resultTypes: ["violations"] });
+    const { violations } = await page.evaluate<import("axe-core").AxeResults>(`axe.run(${asked})`);
+    expect(
+      violations.map(({ id, nodes }) => [id, ...nodes.map((node) => `${node.target}`)]),
+    ).toEqual([]);
+  };
+  // What is not a colour is the same in all looks.
+  await expectNothing({ rules: Object.fromEntries(COLORS.map((id) => [id, { enabled: false }])) });
+  await page.evaluate(KEEP_TWO);
+  for (const look of LOOKS) {
     await page.emulateMedia(look);
     if (look.media === "print") await expectPaper(page, hash);
-    const found = await page.evaluate(
-      `axe.run(${JSON.stringify({ ...options, resultTypes: ["violations"] })})`,
-    );
-    const { violations } = found as import("axe-core").AxeResults;
-    expect({
-      look,
-      violations: violations.map(({ id, nodes }) => [id, ...nodes.map((node) => `${node.target}`)]),
-    }).toEqual({ look, violations: [] });
+    await expectNothing({ runOnly: COLORS });
   }
   // Nothing is wider than a narrow screen.
   await page.emulateMedia({ media: "screen" });
