@@ -56,7 +56,7 @@ const HEADER_BYTES = 16_384;
 const REPLY_BYTES = 384 * 1024;
 
 /** Tries, of which the first ones compile, and the others share the processor with other tests. */
-const TRIES = 12;
+const TRIES = 40;
 
 /** The processor time of one try, in milliseconds; whatever an input makes a parser throw is right. */
 async function triedMs(parse: () => unknown): Promise<number> {
