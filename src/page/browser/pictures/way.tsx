@@ -165,17 +165,18 @@ function topOf(props: WayProps): number {
 const heightOf = ({ attempts }: End, hasStrands: boolean) =>
   Math.max(LANE, (hasStrands && attempts ? Math.min(attempts.made, MOST_THREADS) : 0) * 7 + 20);
 
-/** The networks of a way as bands, and its hops as rings, on a scale of time. */
-function Lane(props: WayProps & { room: number }) {
-  const { hops, ends, room, bundle, isThin = false, isRunning = false } = props;
+type LaneProps = WayProps & { readonly room: number };
+
+/** Where each part of a lane stands, in pixels. */
+function laneOf(props: LaneProps) {
+  const { hops, ends, room, bundle, isThin = false } = props;
   const width = room - RESULTS;
-  const broken = props.break ?? null;
   const [first] = ends;
   const forks = ends.length > 1;
   const isReached = first.ms !== null;
   const laid = layWay(hops, first.ms, {
     ...{ width: width - LEFT, mostMs: props.mostMs, bundle: bundle ?? null },
-    breakAfter: forks ? null : (broken?.after ?? null),
+    breakAfter: forks ? null : (props.break?.after ?? null),
     ...(props.first !== undefined && { first: props.first }),
     ...(props.least !== undefined && { least: props.least }),
   });
@@ -184,81 +185,85 @@ function Lane(props: WayProps & { room: number }) {
   const from = placed.findLast(({ hop }) => bundle && hop.hop <= bundle.near)?.x ?? LEFT;
   const to = placed.find(({ hop }) => bundle && hop.hop >= bundle.far)?.x ?? end;
   const extra = extraOf(bundle);
+  const hasStrands = hasStrandsOf(props);
+  const heights = ends.map((each) => heightOf(each, hasStrands));
+  const half = (at: number) => (heights[at] as number) / 2;
+  const band = isThin ? BAND4 : BAND;
+  const y = topOf(props);
+  const lanes = ends.map((_, at) => {
+    if (!forks && !hasStrands) return y;
+    const above = heights.slice(0, at).reduce((sum, height) => sum + height, 0);
+    return y + above + (at === 0 ? 0 : half(at) - half(0));
+  });
+  const bottom =
+    (lanes.at(-1) as number) + Math.max(band / 2 + extra, hasStrands ? half(ends.length - 1) : 0);
+  const last = placed.at(-1)?.x ?? LEFT;
+  return {
+    ...{ width, y, band, lanes, bottom, end, breakAt, isReached, forks, hasStrands },
+    ...{ all: laid.placed, placed, last },
+    /** Where an open bundle begins and ends, and half of its height. */
+    wide: { from, to, half: BAND / 2 + extra },
+    isWide: extra > 0,
+    forkAt: forks || hasStrands ? Math.min(last + 14, end - 60) : end,
+    /** The top of the band behind a fork. */
+    forkTop: (lanes[0] as number) - (hasStrands ? half(0) : band / 2),
+    height: bottom + (forks ? 28 : hasStrands ? 20 : 0) + (hops.length > 0 ? 24 : 8),
+  };
+}
+
+type LaneShape = ReturnType<typeof laneOf>;
+
+/** The networks of a way as bands, and its hops as rings, on a scale of time. */
+function Lane(props: LaneProps) {
+  const { hops, room, bundle, isThin = false, isRunning = false } = props;
+  const lane = laneOf(props);
+  const { y, band, end, breakAt, isReached, hasStrands, placed, last, wide, isWide } = lane;
+  const isNarrow = props.break?.isNarrow === true;
+  const hasNames = !isThin && hops.length > 0;
+  const segments = segmentsOf(hops, props.tints);
+  // Beyond what is broken nothing is known but what small packets show.
+  const lineEnd = breakAt ?? (isReached ? end : last);
   // The times at the ends of an open bundle stand beside it.
   const beside = ({ x, ...hop }: Placed) => ({
     ...hop,
-    x: x + (extra === 0 ? 0 : x === from ? -22 : x === to ? 22 : 0),
+    x: x + (isWide ? (x === wide.from ? -22 : x === wide.to ? 22 : 0) : 0),
   });
-  const wide = { from, to, half: BAND / 2 + extra };
-  const hasStrands = hasStrandsOf(props);
-  const heights = ends.map((each) => heightOf(each, hasStrands));
-  const band = isThin ? BAND4 : BAND;
-  const hasNames = !isThin && hops.length > 0;
-  const y = topOf(props);
-  const lanes = ends.map((_, at) =>
-    forks || hasStrands
-      ? y +
-        heights.slice(0, at).reduce((sum, height) => sum + height, 0) +
-        (at === 0 ? 0 : ((heights[at] as number) - (heights[0] as number)) / 2)
-      : y,
-  );
-  const bottom =
-    (lanes.at(-1) as number) +
-    Math.max(band / 2 + extra, hasStrands ? (heights.at(-1) as number) / 2 : 0);
-  const height = bottom + (forks ? 28 : hasStrands ? 20 : 0) + (hops.length > 0 ? 24 : 8);
-  const segments = segmentsOf(hops, props.tints);
-  const last = placed.at(-1)?.x ?? LEFT;
-  // Beyond what is broken nothing is known but what small packets show.
-  const until = breakAt === null ? end : breakAt;
-  const lineEnd = isReached || breakAt !== null ? until : last;
-  const forkAt = forks || hasStrands ? Math.min(last + 14, end - 60) : end;
   const svg = (
     <svg
       class="lane"
       aria-hidden="true"
       width="100%"
-      height={height}
-      viewBox={`0 0 ${room} ${height}`}
+      height={lane.height}
+      viewBox={`0 0 ${room} ${lane.height}`}
     >
       <Bands
-        {...{ segments, y, band, end: end + LEFT, hasNames }}
-        {...(extra > 0 && { wide })}
-        placed={laid.placed}
+        {...{ segments, y, band, end: end + LEFT, hasNames, breakAt }}
+        {...(isWide && { wide })}
+        placed={lane.all}
         isOpen={!isReached}
-        breakAt={breakAt}
       />
-      {(forks || hasStrands) && (
+      {(lane.forks || hasStrands) && (
         <rect
           class="band"
           fill={tintOf(segments.at(-1)?.tint)}
-          x={forkAt}
-          y={(lanes[0] as number) - (hasStrands ? (heights[0] as number) / 2 : band / 2)}
-          width={end + LEFT - forkAt}
-          height={
-            bottom - (lanes[0] as number) + (hasStrands ? (heights[0] as number) / 2 : band / 2)
-          }
+          x={lane.forkAt}
+          y={lane.forkTop}
+          width={end + LEFT - lane.forkAt}
+          height={lane.bottom - lane.forkTop}
           rx={3}
         />
       )}
-      {bundle && <line class="line" x1={LEFT} x2={from} y1={y} y2={y} />}
+      {bundle && <line class="line" x1={LEFT} x2={wide.from} y1={y} y2={y} />}
       {bundle && <Threads {...{ bundle, y, ...wide }} />}
       <line
         class="line"
-        x1={bundle ? to : LEFT}
-        x2={hasStrands || (forks && !isReached) ? forkAt : lineEnd}
+        x1={bundle ? wide.to : LEFT}
+        x2={hasStrands || (lane.forks && !isReached) ? lane.forkAt : lineEnd}
         y1={y}
         y2={y}
       />
-      {breakAt !== null && <BreakMark x={breakAt} y={y} text={broken?.text ?? ""} width={width} />}
-      {breakAt !== null && broken?.isNarrow && (
-        <>
-          <line class="thread" x1={breakAt + 4} x2={end} y1={y} y2={y} />
-          <text class="axis" x={breakAt + 6} y={y + 27}>
-            small ones pass
-          </text>
-        </>
-      )}
-      {!isReached && !broken?.isNarrow && (
+      {breakAt !== null && props.break && <Broken {...{ lane, ...props.break, at: breakAt }} />}
+      {!isReached && !isNarrow && (
         <Dotted
           from={(breakAt === null ? last : breakAt + BREAK) + 12}
           to={end - 14}
@@ -266,29 +271,14 @@ function Lane(props: WayProps & { room: number }) {
           text={props.unknown ?? ""}
         />
       )}
-      {hasStrands
-        ? ends.map((each, at) => (
-            <Strands end={each} from={forkAt} x={end} y={lanes[at] as number} start={y} />
-          ))
-        : ends
-            .slice(1)
-            .map((each, at) => (
-              <Fork
-                {...{ from: forkAt, x: end, start: y, y: lanes[at + 1] as number }}
-                text={`${each.note} ${each.text === "silent" ? "never answers" : each.text}`}
-                isWhole={each.ms !== null}
-              />
-            ))}
+      <Parted lane={lane} ends={props.ends} />
       {placed.map(({ hop, count, x }) => (
         <Ring {...{ hop, count, x, y }} isThin={isThin} />
       ))}
       {isRunning && !isReached && hops.length > 0 && <circle class="head" cx={last} cy={y} r={5} />}
       <circle class="here" cx={LEFT} cy={y} r={isThin ? 4 : 7} />
       {!hasStrands && (
-        <Site
-          {...{ x: end, y, isThin }}
-          isReached={isReached && (breakAt === null || broken?.isNarrow === true)}
-        />
+        <Site {...{ x: end, y, isThin }} isReached={isReached && (breakAt === null || isNarrow)} />
       )}
       <Times {...{ segments, placed: placed.map(beside), y: y + band / 2 + 15 }} />
       {props.doubt && (
@@ -297,20 +287,7 @@ function Lane(props: WayProps & { room: number }) {
           text={props.doubt.text}
         />
       )}
-      {ends.map(({ text, note, tone }, at) => (
-        <>
-          <text
-            class={`result ${tone === "good" ? "" : (tone ?? "")}`}
-            x={width + 28}
-            y={(lanes[at] as number) + (note ? 0 : 5)}
-          >
-            {text}
-          </text>
-          <text class="axis" x={width + 28} y={(lanes[at] as number) + 17}>
-            {note}
-          </text>
-        </>
-      ))}
+      <Results lane={lane} ends={props.ends} />
     </svg>
   );
   if (!bundle) return svg;
@@ -319,12 +296,68 @@ function Lane(props: WayProps & { room: number }) {
       {svg}
       <button
         type="button"
-        style={`left:${(from + to) / 2}px`}
+        style={`left:${(wide.from + wide.to) / 2}px`}
         aria-expanded={bundle.isOpen || bundle.isListed ? "true" : "false"}
         onClick={bundle.threads.length > MOST_OPEN ? bundle.onList : bundle.onOpen}
       >
         {bundle.isOpen ? "Close" : `${bundle.threads.length} ways ›`}
       </button>
+    </>
+  );
+}
+
+/** Where a way breaks, and what passes there all the same. */
+function Broken({ lane, at, text, isNarrow }: { lane: LaneShape; at: number } & Break) {
+  const { y, end, width } = lane;
+  return (
+    <>
+      <BreakMark {...{ x: at, y, text, width }} />
+      {isNarrow && <line class="thread" x1={at + 4} x2={end} y1={y} y2={y} />}
+      {isNarrow && (
+        <text class="axis" x={at + 6} y={y + 27}>
+          small ones pass
+        </text>
+      )}
+    </>
+  );
+}
+
+/** The ways behind the last hop that they share: one to each address, or one for each few transactions. */
+function Parted({ lane, ends }: { lane: LaneShape; ends: WayProps["ends"] }) {
+  const { forkAt: from, end: x, y: start, lanes, hasStrands } = lane;
+  return (
+    <>
+      {ends.map((each, at) => {
+        const y = lanes[at] as number;
+        if (hasStrands) return <Strands {...{ end: each, from, x, y, start }} />;
+        const text = `${each.note} ${each.text === "silent" ? "never answers" : each.text}`;
+        return at > 0 && <Fork {...{ from, x, start, y, text }} isWhole={each.ms !== null} />;
+      })}
+    </>
+  );
+}
+
+/** What each end of a way has brought, beside it. */
+function Results({ lane: { width, lanes }, ends }: { lane: LaneShape; ends: WayProps["ends"] }) {
+  return (
+    <>
+      {ends.map(({ text, note, tone }, at) => {
+        const [x, y] = [width + 28, lanes[at] as number];
+        return (
+          <>
+            <text
+              class={`result ${tone === "good" ? "" : (tone ?? "")}`}
+              x={x}
+              y={y + (note ? 0 : 5)}
+            >
+              {text}
+            </text>
+            <text class="axis" x={x} y={y + 17}>
+              {note}
+            </text>
+          </>
+        );
+      })}
     </>
   );
 }
