@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 
-/** The share of a wait, of which this thread may have heard nothing. */
+/** The share of a wait in which this thread may be deaf: a longer one prolongs the wait. */
 const DEAF_SHARE = 0.05;
 
 /**
- * Milliseconds in which the main thread ran or waited for a processor since it began, by schedstats(5) of the Linux kernel;
- * 0 where the kernel does not count them.
+ * Milliseconds in which the main thread ran or waited for a processor since it began, as Linux counts them
+ * (Documentation/scheduler/sched-stats.rst); 0 where it does not.
  */
 function awakeMs(): number {
   try {

@@ -63,7 +63,7 @@ const LOOKS = [
   { media: "print", colorScheme: "dark" },
 ] as const;
 
-/** Looks at two endpoints of the documentation: all have the same parts, whose colours take seconds. */
+/** Leaves two endpoints in the documentation: all have the same parts, and the colours of each take seconds. */
 const KEEP_TWO =
   'document.querySelectorAll(".endpoint ~ .endpoint ~ .endpoint").forEach((each) => each.remove())';
 
