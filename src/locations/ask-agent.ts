@@ -45,11 +45,18 @@ export async function askAgent(
   const inbox = SUBJECTS.inbox(service);
   const { promise, resolve, reject } = Promise.withResolvers<object>();
   allowSeconds(MAX_SECONDS);
-  let [beats, silentBeats] = [0, 0];
-  // Beats are counted, because a process that is held up itself must not take that for silence.
+  let [beats, silentBeats, readBytes] = [0, 0, 0];
+  const onSilence = () => {
+    if (++silentBeats >= SILENT_BEATS) reject(new ApiError("LOCATION_TIMEOUT", { location }));
+  };
+  // Beats are counted, because a process that is held up itself must not take that for silence. Where others send much,
+  // the server's answer to a ping comes after what the agent has sent before.
   const watch = setInterval(() => {
-    if (++silentBeats < SILENT_BEATS && ++beats < (MAX_SECONDS * 1000) / ALIVE_MS) return;
-    reject(new ApiError("LOCATION_TIMEOUT", { location }));
+    if (++beats >= (MAX_SECONDS * 1000) / ALIVE_MS) silentBeats = SILENT_BEATS;
+    const { inBytes } = connection.stats();
+    if (inBytes === readBytes) onSilence();
+    else connection.flush().then(onSilence, () => {});
+    readBytes = inBytes;
   }, ALIVE_MS);
   const read = replyReader(location, question);
   const subscription = connection.subscribe(inbox, {

@@ -289,6 +289,10 @@ describeWith(labMissing, tunMissing)("the standard tool beside ours", () => {
         "for each in eth0 peer0 eth0.7 ét@0 other0 br0 port0 tun0; do ip link set $each up; done",
         "ip addr add 2001:db8:1::d/64 dev peer0 nodad && ip addr add 2001:db8:1::d/64 dev eth0",
         "until ip -6 -o addr show dev eth0 dadfailed | grep -q .; do sleep 0.05; done",
+        // The others have ended their duplicate address detection, so that none changes while it is read.
+        "for each in eth0 peer0 eth0.7 ét@0 other0 tun0; do",
+        "  until ! ip -6 -o addr show dev $each tentative | grep -qv dadfailed; do sleep 0.05; done",
+        "done",
         // Duplicate address detection that takes very long.
         "echo 100000 > /proc/sys/net/ipv6/conf/eth0/dad_transmits",
         "ip addr add 2001:db8:1::e/64 dev eth0",

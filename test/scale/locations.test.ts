@@ -1,5 +1,7 @@
 /** Instances and agents over a real NATS server: many places, one answer. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
+import { type AddressInfo, createConnection, createServer } from "node:net";
 import { connect, type Msg, type NatsConnection } from "@nats-io/transport-node";
 import { Glob } from "bun";
 import { startKnot } from "../lab/dns-server.ts";
@@ -81,6 +83,27 @@ async function startListed(
   const agent = await startAgent(settings);
   while (came().length === before) await Bun.sleep(20);
   return agent;
+}
+
+/** Passes connections on to a port of the loopback address, and what comes back in pieces, with a pause after each. */
+async function narrowPipe(port: number, pieceBytes: number, pauseMs: number) {
+  const pipe = createServer((client) => {
+    const server = createConnection(port, "::1");
+    client.pipe(server);
+    void (async () => {
+      for await (const chunk of server as AsyncIterable<Buffer>) {
+        for (let at = 0; at < chunk.length; at += pieceBytes) {
+          client.write(chunk.subarray(at, at + pieceBytes));
+          await Bun.sleep((pauseMs * Math.min(chunk.length, pieceBytes)) / pieceBytes);
+        }
+      }
+    })().catch(() => {});
+    for (const socket of [client, server]) socket.on("error", () => {});
+    client.on("close", () => server.destroy());
+  }).listen(0, "::1");
+  await once(pipe, "listening");
+  const url = `nats://[::1]:${(pipe.address() as AddressInfo).port}`;
+  return { url, [Symbol.dispose]: () => void pipe.close() };
 }
 
 /** The settings of an instance without keys to count, and without resolvers outside. */
@@ -533,6 +556,20 @@ describeWith(missing)("agents and an instance with a location", () => {
       expect(count(/msg="no connection to NATS/g)).toBe(1);
       expect(count(/msg="connected to NATS"/g)).toBe(2);
     }
+  });
+
+  test("an agent is not silent whose answer comes behind much that others send", async () => {
+    await using _agent = await startAgent(settings("ams"));
+    // What the server sends to this service waits for its turn, 100 kB every 0.1 s.
+    using pipe = await narrowPipe(nats.port, 100_000, 100);
+    await using narrow = await startService({ ...SETTINGS, SIXSCOPE_NATS_URL: pipe.url });
+    await waitFor(narrow, ["ams"]);
+    const others = await connect({ servers: [nats.url] });
+    for (let sent = 0; sent < 45; sent++)
+      others.publish("sixscope.here.evil.00000000", "x".repeat(100_000));
+    await others.flush();
+    expect(await ask(narrow, "/ping/::1?count=1&from=ams")).toMatchObject({ status: 200 });
+    await others.close();
   });
 
   test("a frozen server is a silent location", async () => {
