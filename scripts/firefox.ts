@@ -1,7 +1,8 @@
 /**
- * Tries the page in Debian's Firefox (`firefox-esr`), which the tests do not start: `bun scripts/firefox.ts`. It
+ * Tries the page in Debian's Firefox (`firefox-esr`), which the tests do not start: `bun scripts/firefox.ts [FOLDER]`. It
  * runs in its own network namespace, against the stage of the page's tests, and says for each place what is shown
- * otherwise than in Chromium, what the browser complains about, and whether a phone scrolls sideways.
+ * otherwise than in Chromium, what the browser complains about, and whether a phone scrolls sideways. With a folder,
+ * it puts a screenshot of each place there.
  */
 import "../test/lab/enter.ts";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -26,26 +27,49 @@ const PLACES = [
 /** Numbers differ from run to run. */
 const UNSTEADY = /\d+([.,:]\d+)*( ms)?/g;
 
-/** The text that is shown; the browsers disagree whether the choices of a list are. */
-const SHOWN =
-  "document.querySelectorAll('select, datalist').forEach((one) => one.remove()), document.body.innerText";
+/** The text that is shown; the browsers disagree whether the choices of a list and the words of a picture are. */
+const SHOWN = `{
+  const words = [...document.querySelectorAll("svg text")].map((one) => one.textContent);
+  document.querySelectorAll("select, datalist, svg").forEach((one) => one.remove());
+  [document.body.innerText, ...words].join("\\n");
+}`;
 
-/** Enters the key and runs the tool, as a visitor does; the promise ends with the run. */
-const RUN = `new Promise((done) => {
-  const key = document.querySelector("#key");
-  if (key?.offsetParent) {
-    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(key, KEY);
-    key.dispatchEvent(new Event("input", { bubbles: true }));
-  }
-  const named = (name) => [...document.querySelectorAll("button")].find((one) => one.textContent.trim() === name);
-  let isRun = false;
+/** Waits until the text has not changed for a second. */
+const STEADY = `new Promise((done) => {
+  let [before, since] = ["", 0];
   const look = () => {
-    if (!isRun && named("Run")) { named("Run").click(); isRun = true; }
-    if (named("Run again") || !(isRun || named("Run"))) done(); else setTimeout(look, 50);
+    const text = document.body.innerText;
+    if (text !== before) [before, since] = [text, performance.now()];
+    if (text !== "" && performance.now() - since > 1000) done(); else setTimeout(look, 100);
+  };
+  look();
+})`;
+
+/** Runs the tool as a visitor does, with the key when it is asked for; the promise ends with the run, or says that it did not. */
+const RUN = `new Promise((done) => {
+  const shown = (selector) => [...document.querySelectorAll(selector)].find((one) => one.offsetParent);
+  let presses = 0;
+  const press = () => {
+    presses++;
+    [...document.querySelectorAll("button")].find((one) => /^(Check|Run)$/.test(one.textContent.trim()))?.click();
+  };
+  const until = performance.now() + 60_000;
+  const look = () => {
+    const key = shown("#key");
+    if (presses === 0) press();
+    else if (presses === 1 && key) {
+      Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(key, KEY);
+      key.dispatchEvent(new Event("input", { bubbles: true }));
+      setTimeout(press, 100);
+    }
+    if (shown('#result[aria-busy="false"] .stamp, #result[aria-busy="false"] .problem')) done("");
+    else if (performance.now() > until) done("the run does not end");
+    else setTimeout(look, 500);
   };
   setTimeout(look, 500);
 })`;
 
+const [pictures] = Bun.argv.slice(2);
 const program = findProgram("firefox-esr");
 if (program === null) throw new Error("install firefox-esr");
 
@@ -75,7 +99,7 @@ async function showInChromium(url: string): Promise<string[]> {
   const page = await context.newPage();
   await page.setViewportSize({ width: 1280, height: 800 });
   await runAt(page, url, stage.service.key);
-  await page.waitForLoadState("networkidle");
+  await page.evaluate(STEADY);
   const lines = linesOf(String(await page.evaluate(SHOWN)));
   await context.close();
   return lines;
@@ -122,7 +146,16 @@ async function startFirefox(path: string) {
         ask("browsingContext.setViewport", { context, viewport: { width, height } });
       await size(1280, 800);
       await ask("browsingContext.navigate", { context, url, wait: "complete" });
-      await evaluate(RUN.replace("KEY", JSON.stringify(stage.service.key)));
+      if (url.includes("#/")) {
+        const fault = await evaluate(RUN.replace("KEY", JSON.stringify(stage.service.key)));
+        if (fault !== "") complaints.push(String(fault));
+      }
+      await evaluate(STEADY);
+      if (pictures) {
+        const { data } = await ask("browsingContext.captureScreenshot", { context });
+        const name = url.replace(/^.*?\/\/[^/]*\//, "").replaceAll(/\W+/g, "-");
+        await Bun.write(join(pictures, `${name}.png`), Buffer.from(String(data), "base64"));
+      }
       const lines = linesOf(String(await evaluate(SHOWN)));
       await size(320, 640);
       const width = Number(await evaluate("document.documentElement.scrollWidth"));
