@@ -146,6 +146,64 @@ pageTest("a saved check that is dropped on the page keeps its name", async () =>
   }
 });
 
+/** Drops a saved check of several places. */
+async function showPlaces(places: Readonly<Record<string, string>>): Promise<void> {
+  const locations = Object.entries(places).map(([location, name]) => ({
+    ...{ location, result: CHECKS[name] },
+  }));
+  const summary = locations.map(({ location, result }) => summaryRow(location, result));
+  const [{ result } = {}] = locations;
+  await page.goto(`${stage.url}#/ping`);
+  await page.locator("#subject").waitFor();
+  const details = { summary, matching: locations.length };
+  await drop(page, JSON.stringify({ target: result?.name, details, locations }));
+  await page.locator(".given").waitFor();
+}
+
+const waysOfPlaces = () => page.locator("#result > .way .side").allTextContents();
+
+/** The rows of the table of the places, without the bars. */
+const rowsOfPlaces = () =>
+  page
+    .locator("#result > section", { hasText: "By place" })
+    .locator("tbody tr")
+    .evaluateAll((rows) =>
+      rows.map((row) => [...row.querySelectorAll("th, td")].map((cell) => cell.textContent)),
+    );
+
+pageTest("places that agree have one way, and a row each", async () => {
+  await showPlaces({ ams: "works", fra: "works", lax: "works" });
+  expect(await waysOfPlaces()).toEqual([expect.stringMatching(/^the same from all three/)]);
+  const rows = await rowsOfPlaces();
+  expect(rows.map(([place]) => place)).toEqual(["ams", "fra", "lax"]);
+  expect(new Set(rows.map(([, ...rest]) => rest.join())).size).toBe(1);
+});
+
+pageTest("places that differ have a way each, and what each has tried", async () => {
+  await showPlaces({ ams: "works", fra: "hole" });
+  expect(await waysOfPlaces()).toEqual([
+    expect.stringMatching(/^ams/),
+    expect.stringMatching(/^fra/),
+  ]);
+  const tried = (name: string, kind: string) => {
+    const rows = CHECKS[name]?.details.attempts.filter((row) => row.kind === kind) ?? [];
+    const six = rows.filter(({ ip }) => ip.includes(":"));
+    const sum = (key: "made" | "worked") => six.reduce((sum, row) => sum + row[key], 0);
+    return six.length === 0 ? "not tried" : `${sum("worked")} / ${sum("made")}`;
+  };
+  expect((await rowsOfPlaces()).map((cells) => cells.slice(0, 3))).toEqual([
+    ["ams", tried("works", "connect"), tried("works", "request")],
+    ["fra", tried("hole", "connect"), tried("hole", "request")],
+  ]);
+  // What to do is about the place that differs, and the page is no wider when each is open.
+  expect(await textOf("#result > section .advice p")).toBe(
+    CHECKS["hole"]?.details.verdict.advice ?? "",
+  );
+  await page.getByText("Each place by itself").click();
+  expect(await page.locator(".location").count()).toBe(2);
+  expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+});
+
 pageTest.each([
   ["a wide screen", { width: 1280, height: 800 }],
   ["a phone", { width: 390, height: 844 }],

@@ -1,6 +1,11 @@
 /** What the page says over the results of several places. */
 import { expect, test } from "bun:test";
-import { answerOfPlaces, differenceOfPlaces, type Place } from "../../src/page/browser/places.ts";
+import {
+  answerOfPlaces,
+  differenceOfPlaces,
+  likenessOf,
+  type Place,
+} from "../../src/page/browser/places.ts";
 
 const hopsBy = (...names: string[]) =>
   names.map((name) => ({ details: { network: { asn: 64_500, name } } }));
@@ -44,7 +49,9 @@ test.each<[what: string, places: Place[], answer: object | null]>([
   ["one that has not ended", [at("ams", "reached"), { ...failed, problem: null }], null],
   ["one place", [at("ams", "reached")], null],
 ])("the answer of %s", (_, places, answer) => {
-  expect(answerOfPlaces(places)).toEqual(answer as never);
+  const { about, ...shown } = answerOfPlaces(places) ?? { about: null };
+  expect(answer === null ? null : shown).toEqual(answer as never);
+  expect(about).toBe(places.find((place) => place.document === about)?.document ?? null);
 });
 
 test.each<[what: string, places: Place[], text: string]>([
@@ -81,4 +88,45 @@ test.each<[what: string, places: Place[], text: string]>([
   ],
 ])("what differs: %s", (_, places, text) => {
   expect(differenceOfPlaces(places)).toBe(text);
+});
+
+/** A place that reached the site by some networks, after so many milliseconds. */
+const after = (location: string, ms: number, code: string, ...names: string[]): Place => ({
+  ...{ location, problem: null },
+  document: {
+    hops: [...hopsBy(...names), { rtt: ms }],
+    details: { verdict: { code, text: "It is." } },
+  },
+});
+
+test.each<[what: string, places: Place[], text: string | null]>([
+  ["two", [after("ams", 20, "reached", "A"), after("fra", 21.9, "reached", "A")], "both"],
+  ["near ones", [after("ams", 0.2, "reached", "A"), after("fra", 1, "reached", "A")], "both"],
+  [
+    "three",
+    ["ams", "fra", "lax"].map((location) => after(location, 9, "reached", "A", "B")),
+    "all three",
+  ],
+  [
+    "one that is slower",
+    [after("ams", 20, "reached", "A"), after("fra", 24, "reached", "A")],
+    null,
+  ],
+  [
+    "one by another network",
+    [after("ams", 20, "reached", "A"), after("fra", 20, "reached", "B")],
+    null,
+  ],
+  [
+    "one by a network more",
+    [after("ams", 20, "reached", "A"), after("fra", 20, "reached", "A", "A")],
+    null,
+  ],
+  ["another answer", [after("ams", 20, "reached", "A"), after("fra", 20, "gap-limit", "A")], null],
+  ["an error", [after("ams", 20, "reached", "A"), failed], null],
+  ["errors alone", [failed, failed], null],
+  ["no hops", [at("ams", "reached"), at("fra", "reached")], null],
+  ["one place", [after("ams", 20, "reached", "A")], null],
+])("whether ways are alike: %s", (_, places, text) => {
+  expect(likenessOf(places)).toBe(text && `the same from ${text}`);
 });

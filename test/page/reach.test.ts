@@ -32,7 +32,7 @@ pageTest.each([
   ["#/mtu/tunnel.example.test", { width: 360, height: 740 }, 0.05],
   ["#/mtr/www.example.test?rounds=4&intervalMs=100", { width: 1280, height: 800 }, 0.1],
   ["#/mtr/losing.example.test?rounds=4&intervalMs=100", { width: 360, height: 740 }, 0.1],
-])("%s in %p shifts by at most %d", async (place, viewport, most) => {
+])("%s in %j shifts by at most %d", async (place, viewport, most) => {
   await page.setViewportSize(viewport);
   await page.addInitScript(OBSERVE);
   await page.goto(`${stage.url}${place}`);

@@ -13,6 +13,8 @@ interface Measured {
 }
 
 interface HopOf {
+  readonly ip?: string | null;
+  readonly rtt?: number | null;
   readonly details?: {
     readonly network?: { readonly asn: number | null; readonly name: string | null } | undefined;
   };
@@ -37,36 +39,60 @@ function sentenceOf({ document, problem }: Place): string {
   return problem ?? verdict?.headline ?? splitSentence(verdict?.text ?? "")[0];
 }
 
-/** From how many places it is good news, and what one says that differs; null before all have ended. */
+const all = ({ length }: readonly Place[]) => (length === 2 ? "both" : `all ${numberText(length)}`);
+
+/** From how many places it is good news, and what one says that differs, with its document; null before all have ended. */
 export function answerOfPlaces(places: readonly Place[]) {
   const tones = places.map(toneOfPlace);
   if (places.length < 2 || tones.includes(null)) return null;
   const good = tones.filter((tone) => tone === "good").length;
   const tone: Tone = good === places.length ? "good" : good === 0 ? "bad" : "warn";
   const shown = places.find((_, at) => (tones[at] === "good") === (good === places.length));
-  const count = numberText(places.length);
-  const all = places.length === 2 ? "both" : `all ${count}`;
-  const some = good === 0 && places.length === 2 ? "neither" : `${numberText(good)} of ${count}`;
-  const of = good === places.length ? all : some;
+  const some =
+    good === 0 && places.length === 2
+      ? "neither"
+      : `${numberText(good)} of ${numberText(places.length)}`;
+  const of = good === places.length ? all(places) : some;
   const text = shown ? sentenceOf(shown) : "";
   const from = tone === "warn" && shown ? `From ${shown.location}: ` : "";
   return {
     tone,
     word: `From ${of} ${of === "neither" ? "place" : "places"}.`,
     headline: `${from}${text}`,
+    about: shown?.document ?? null,
   };
 }
 
-const networksOf = ({ document }: Place) => {
+const hopsOf = ({ document }: Place) => {
   const { hops, details } = (document ?? {}) as Measured;
-  const rows = details?.path?.hops ?? hops ?? [];
-  return new Set(
-    rows.flatMap(({ details }) => {
-      const { network } = details ?? {};
-      return network ? [networkName(network)] : [];
-    }),
-  );
+  return details?.path?.hops ?? hops ?? [];
 };
+
+const networkOf = ({ details }: HopOf) => (details?.network ? [networkName(details.network)] : []);
+
+const networksOf = (place: Place) => new Set(hopsOf(place).flatMap(networkOf));
+
+/** How far the times of ways that are alike may differ: a share, and milliseconds. */
+const ALIKE = { share: 0.1, ms: 1 };
+
+/**
+ * That the ways from all places are alike, in words: as many hops by the same networks, or routers where no network is
+ * known, in times that hardly differ, to the same answer. Null if they are not, or not all have ended.
+ */
+export function likenessOf(places: readonly Place[]): string | null {
+  if (places.length < 2) return null;
+  const ways = places.map((place) => {
+    const { verdict } = (place.document as Measured | null)?.details ?? {};
+    const hops = hopsOf(place).map((hop) => networkOf(hop)[0] ?? hop.ip ?? "");
+    return verdict && hops.length > 0 ? JSON.stringify([verdict.code, hops]) : null;
+  });
+  const times = places.map((place) => hopsOf(place).findLast(({ rtt }) => rtt != null)?.rtt ?? 0);
+  const [least, most] = [Math.min(...times), Math.max(...times)];
+  const isAlike = ways[0] !== null && new Set(ways).size === 1;
+  return isAlike && most - least <= Math.max(ALIKE.ms, ALIKE.share * most)
+    ? `the same from ${all(places)}`
+    : null;
+}
 
 /** What differs between places, in a sentence: the networks that only some go by, and the path MTU. */
 export function differenceOfPlaces(places: readonly Place[]): string {

@@ -10,7 +10,7 @@ import { ProblemOf } from "./fields.tsx";
 import type { ToolProps } from "./form.tsx";
 import { fromText } from "./from-field.tsx";
 import { GIVEN, resultHash } from "./given.ts";
-import { answerOfPlaces, differenceOfPlaces } from "./places.ts";
+import { answerOfPlaces, differenceOfPlaces, likenessOf } from "./places.ts";
 import { FORM, problemsOf, SUBJECT } from "./problems.ts";
 import { ReportView, Tables } from "./report-view.tsx";
 import { aboutOf, documentOf, stampOf } from "./run-document.ts";
@@ -71,6 +71,7 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     ...{ location: location ?? "", document, problem: run?.problem?.message ?? null },
   }));
   const over = isAlone ? null : answerOfPlaces(places);
+  const likeness = likenessOf(places);
   const [only] = shown;
   const more =
     isAlone &&
@@ -81,6 +82,37 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     <p class="stamp soft" data-state={current.state}>
       {aboutOf(name, current, question.values, document, from).join(", ")}
     </p>
+  );
+  const each = (
+    <div class={isAlone ? "alone" : "locations"}>
+      {located.map(({ location, run, document }) => {
+        const isRunningHere = run?.state === "running";
+        const own = {
+          ...asked,
+          parts: run?.parts ?? [],
+          isRunning: isRunningHere,
+          isBeside: !isAlone,
+        };
+        const found = current && (
+          <ReportView
+            tool={name}
+            asked={own}
+            {...{ document, title, isRunning: isRunningHere }}
+            waiting={isRunningHere && run.waits}
+            level={isAlone ? 1 : 3}
+          />
+        );
+        if (location === null) return found;
+        const heading = `From ${location}`;
+        return (
+          <section key={heading} class="location" aria-label={heading}>
+            {!isAlone && <h2>{heading}</h2>}
+            <ProblemOf name={location} problem={run?.problem?.message ?? null} />
+            {found}
+          </section>
+        );
+      })}
+    </div>
   );
   return (
     <article id="result" data-tool={name} aria-busy={isRunning ? "true" : "false"}>
@@ -94,10 +126,11 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
       ) : (
         (!isAlone || current === null) && <h1 class="unseen">{title}</h1>
       )}
+      {over?.about && view.advice?.(over.about, { ...asked, parts: [], isRunning })}
       {!isAlone &&
-        located.map(({ location, document, run }) =>
+        located.slice(0, likeness === null ? Infinity : 1).map(({ location, document, run }) =>
           document ? (
-            view.way?.(document, { ...asked, parts: [], isRunning }, location ?? "")
+            view.way?.(document, { ...asked, parts: [], isRunning }, likeness ?? location ?? "")
           ) : run?.problem && view.way ? (
             <section class="part">
               <h2 class="side">{location}</h2>
@@ -112,40 +145,21 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
             document: document as object,
           })),
         )}
-      {comparison && (
+      {comparison && (!view.hasOwnComparison || comparison.heading) && (
         <div class="alone">
           <Tables tables={[comparison]} />
         </div>
       )}
-      <div class={isAlone ? "alone" : "locations"}>
-        {located.map(({ location, run, document }) => {
-          const isRunningHere = run?.state === "running";
-          const own = {
-            ...asked,
-            parts: run?.parts ?? [],
-            isRunning: isRunningHere,
-            isBeside: !isAlone,
-          };
-          const found = current && (
-            <ReportView
-              tool={name}
-              asked={own}
-              {...{ document, title, isRunning: isRunningHere }}
-              waiting={isRunningHere && run.waits}
-              level={isAlone ? 1 : 3}
-            />
-          );
-          if (location === null) return found;
-          const heading = `From ${location}`;
-          return (
-            <section key={heading} class="location" aria-label={heading}>
-              {!isAlone && <h2>{heading}</h2>}
-              <ProblemOf name={location} problem={run?.problem?.message ?? null} />
-              {found}
-            </section>
-          );
-        })}
-      </div>
+      {over && view.hasOwnComparison ? (
+        <div class="more alone">
+          <details>
+            <summary>Each place by itself</summary>
+            {each}
+          </details>
+        </div>
+      ) : (
+        each
+      )}
       {/* While rows come, they would push it down. */}
       {current && !isRunning && (
         <Below

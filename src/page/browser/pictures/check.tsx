@@ -7,16 +7,19 @@ import { HopList } from "./hop-list.tsx";
 import type { Asked, View } from "./picture.ts";
 import { type Break, tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
-import { Tried } from "./tried.tsx";
+import { ByPlace, isFour, Tried } from "./tried.tsx";
 import { type End, isMixed, ON_ONE_SCALE, shortMs, Way, type WayProps } from "./way.tsx";
 
 /** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
 export const checkView: View<CheckDocument> = {
   hasOwnFacts: true,
+  hasOwnComparison: true,
   insteadOfTables: (document, asked) => <Check {...{ document, asked }} />,
   way: (document, asked, place) => (
     <Way {...wayOf(document, asked)} {...ON_ONE_SCALE} label={place} />
   ),
+  advice,
+  overPlaces: (places) => <ByPlace places={places} />,
   more: ({ steps, details: { path } }) => (
     <>
       <details>
@@ -34,8 +37,6 @@ export const checkView: View<CheckDocument> = {
 };
 
 type Row = CheckResult["details"]["attempts"][number];
-
-const isFour = (ip: string) => !ip.includes(":");
 
 const isDnsAtFault = ({ details: { verdict, attempts = [] } }: CheckDocument) =>
   verdict?.fault === "dns" && attempts.every(({ ip }) => isFour(ip));
@@ -69,6 +70,11 @@ function wayOf(document: CheckDocument, asked: Asked<CheckDocument>): WayProps {
   };
 }
 
+function advice(document: CheckDocument, asked: Asked<CheckDocument>) {
+  const { verdict } = document.details;
+  return verdict && <Advice document={document as CheckResult} linkTo={asked.linkToAnswer} />;
+}
+
 function Check({ document, asked }: { document: CheckDocument; asked: Asked<CheckDocument> }) {
   const { steps, details } = document;
   const { verdict, attempts = [] } = details;
@@ -79,7 +85,7 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
   const shared = { tints: way.tints, mostMs: way.mostMs };
   return (
     <>
-      {verdict && <Advice document={document as CheckResult} linkTo={asked.linkToAnswer} />}
+      {advice(document, asked)}
       {isDns ? (
         <Way
           {...shared}

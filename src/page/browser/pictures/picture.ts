@@ -23,6 +23,8 @@ export interface View<Document = never> {
   figure?(document: Document, asked: Asked<Document>): Child;
   /** The way to the target from one of several places, which are shown below each other. */
   way?(document: Document, asked: Asked<Document>, place: string): Child;
+  /** What to do about the answer, above the ways of several places. */
+  advice?(document: Document, asked: Asked<Document>): Child;
   /** A picture of all places. */
   overPlaces?(places: readonly { location: string; document: Document }[]): Child;
   /** Shown instead of the tables; null to show the tables. */
@@ -31,6 +33,8 @@ export interface View<Document = never> {
   more?(document: Document, asked: Asked<Document>): Child;
   /** True if the picture says what the facts of the report say. */
   readonly hasOwnFacts?: boolean;
+  /** True if the picture of all places says what the table that compares them does; each place by itself is folded. */
+  readonly hasOwnComparison?: boolean;
   /** What opens the tables, if they are folded. */
   readonly folded?: string;
   /** How many rows a table shows, which are the last ones. */

@@ -1,6 +1,8 @@
 import { type Kind, wordsOf } from "../../../tools/check/findings.ts";
+import type { CheckDocument } from "../../../tools/check/report.ts";
 import type { CheckResult } from "../../../tools/check/result.ts";
 import { formatMs } from "../../../tools/numbers.ts";
+import { networkName } from "../../../tools/report.ts";
 
 type Row = CheckResult["details"]["attempts"][number];
 
@@ -71,6 +73,77 @@ export function Tried({ attempts, steps, port }: TriedProps) {
   );
 }
 
+/** True for an IPv4 address. */
+export const isFour = (ip: string) => !ip.includes(":");
+
+interface ByPlaceProps {
+  places: readonly { readonly location: string; readonly document: CheckDocument }[];
+}
+
+/** What was tried from each place, in how long, and by which network the site was reached or not. */
+export function ByPlace({ places }: ByPlaceProps) {
+  return (
+    <section class="part">
+      <h2 class="side soft">By place</h2>
+      <table class="tried">
+        <thead>
+          <tr>
+            <th scope="col">Place</th>
+            <th scope="col">Connections</th>
+            <th scope="col">Requests</th>
+            {["Median", "IPv4", "Hops"].map((heading) => (
+              <th scope="col" class="number">
+                {heading}
+              </th>
+            ))}
+            <th scope="col" class="note">
+              Network before the site
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {places.map(({ location, document: { details } }) => {
+            const { attempts = [], path } = details;
+            const [six, four] = [false, true].map((is) =>
+              attempts.filter(({ ip }) => isFour(ip) === is),
+            );
+            const hops = path?.hops.filter(({ ip }) => ip !== null && ip !== path.ip) ?? [];
+            const network = hops.findLast(({ details }) => details?.network)?.details?.network;
+            return (
+              <tr>
+                <th scope="row">{location}</th>
+                <td>
+                  <Bars row={sumOf(six, "connect")} />
+                </td>
+                <td>
+                  <Bars row={sumOf(six, "request")} />
+                </td>
+                <td class="number">{quickest(six)}</td>
+                <td class="number">{quickest(four)}</td>
+                <td class="number">{path?.hops.at(-1)?.hop ?? "–"}</td>
+                <td class="note">{network ? networkName(network) : "not known"}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** The attempts of a kind at all addresses; undefined if there were none. */
+function sumOf(rows: readonly Row[] = [], wanted: Kind) {
+  const of = rows.filter(({ kind }) => kind === wanted);
+  const sum = (key: "made" | "worked") => of.reduce((sum, row) => sum + row[key], 0);
+  return of.length === 0 ? undefined : { made: sum("made"), worked: sum("worked") };
+}
+
+/** The median of the address that connects the quickest. */
+function quickest(rows: readonly Row[] = []): string {
+  const times = rows.flatMap(({ kind, rtt }) => (kind === "connect" && rtt ? rtt.median : []));
+  return times.length === 0 ? "–" : `${formatMs(Math.min(...times))} ms`;
+}
+
 /** What the steps of an address say of it: what is wrong, or how it answered. */
 function noteOf(steps: CheckResult["steps"], port: number): { text: string; isBad: boolean } {
   const bad = steps.find(({ status, finding }) => status === "fail" && finding);
@@ -80,7 +153,7 @@ function noteOf(steps: CheckResult["steps"], port: number): { text: string; isBa
   return { text: [version, http?.httpStatus].filter(Boolean).join(", "), isBad: false };
 }
 
-function Bars({ row }: { row: Row | undefined }) {
+function Bars({ row }: { row: Pick<Row, "made" | "worked"> | undefined }) {
   if (row === undefined) return <span class="soft">not tried</span>;
   const { made, worked } = row;
   const isDrawn = made <= MOST_BARS;
