@@ -46,13 +46,14 @@ export async function askAgent(
   const { promise, resolve, reject } = Promise.withResolvers<object>();
   allowSeconds(MAX_SECONDS);
   let [beats, silentBeats, readBytes] = [0, 0, 0];
+  const lose = () => reject(new ApiError("LOCATION_TIMEOUT", { location }));
   const onSilence = () => {
-    if (++silentBeats >= SILENT_BEATS) reject(new ApiError("LOCATION_TIMEOUT", { location }));
+    if (++silentBeats >= SILENT_BEATS) lose();
   };
   // Beats are counted, because a process that is held up itself must not take that for silence. Where others send much,
   // the server's answer to a ping comes after what the agent has sent before.
   const watch = setInterval(() => {
-    if (++beats >= (MAX_SECONDS * 1000) / ALIVE_MS) silentBeats = SILENT_BEATS;
+    if (++beats >= (MAX_SECONDS * 1000) / ALIVE_MS) lose();
     const { inBytes } = connection.stats();
     if (inBytes === readBytes) onSilence();
     else connection.flush().then(onSilence, () => {});
