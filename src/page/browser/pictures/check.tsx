@@ -1,4 +1,5 @@
 import { FINDINGS, type Kind, WITH_ADDRESS, wordsOf } from "../../../tools/check/findings.ts";
+import { isIpv6 } from "../../../tools/check/ledger.ts";
 import type { CheckDocument } from "../../../tools/check/report.ts";
 import type { CheckResult, Step } from "../../../tools/check/result.ts";
 import { inWords } from "../../../util/text.ts";
@@ -7,7 +8,7 @@ import { HopList } from "./hop-list.tsx";
 import type { Asked, View } from "./picture.ts";
 import { type Break, tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
-import { ByPlace, isFour, Tried } from "./tried.tsx";
+import { ByPlace, Tried } from "./tried.tsx";
 import { type End, isMixed, ON_ONE_SCALE, shortMs, Way, type WayProps } from "./way.tsx";
 
 /** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
@@ -39,13 +40,13 @@ export const checkView: View<CheckDocument> = {
 type Row = CheckResult["details"]["attempts"][number];
 
 const isDnsAtFault = ({ details: { verdict, attempts = [] } }: CheckDocument) =>
-  verdict?.fault === "dns" && attempts.every(({ ip }) => isFour(ip));
+  verdict?.fault === "dns" && attempts.every(({ ip }) => !isIpv6(ip));
 
 /** The way over IPv6, and what came of it. */
 function wayOf(document: CheckDocument, asked: Asked<CheckDocument>): WayProps {
   const { verdict, attempts = [], path } = document.details;
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
-  const ends = endsOf([...ips].filter(([ip]) => !isFour(ip)));
+  const ends = endsOf([...ips].filter(([ip]) => isIpv6(ip)));
   const isDns = isDnsAtFault(document);
   const hops = path?.hops.filter(({ ip }) => ip !== path.ip) ?? [];
   const all = asked.all.flatMap(({ details: { path } }) => path?.hops ?? []);
@@ -108,7 +109,7 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
       )}
       <Way {...way} />
       {[...ips]
-        .filter(([ip]) => isFour(ip))
+        .filter(([ip]) => !isIpv6(ip))
         .map(([ip, rows]) => (
           <Way
             {...shared}

@@ -1,4 +1,5 @@
 import { type Kind, wordsOf } from "../../../tools/check/findings.ts";
+import { isIpv6 } from "../../../tools/check/ledger.ts";
 import type { CheckDocument } from "../../../tools/check/report.ts";
 import type { CheckResult } from "../../../tools/check/result.ts";
 import { formatMs } from "../../../tools/numbers.ts";
@@ -73,9 +74,6 @@ export function Tried({ attempts, steps, port }: TriedProps) {
   );
 }
 
-/** True for an IPv4 address. */
-export const isFour = (ip: string) => !ip.includes(":");
-
 interface ByPlaceProps {
   places: readonly { readonly location: string; readonly document: CheckDocument }[];
 }
@@ -104,8 +102,8 @@ export function ByPlace({ places }: ByPlaceProps) {
         <tbody>
           {places.map(({ location, document: { details } }) => {
             const { attempts = [], path } = details;
-            const [six, four] = [false, true].map((is) =>
-              attempts.filter(({ ip }) => isFour(ip) === is),
+            const [six, four] = [true, false].map((is) =>
+              attempts.filter(({ ip }) => isIpv6(ip) === is),
             );
             const hops = path?.hops.filter(({ ip }) => ip !== null && ip !== path.ip) ?? [];
             const network = hops.findLast(({ details }) => details?.network)?.details?.network;
