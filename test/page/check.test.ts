@@ -57,7 +57,7 @@ pageTest("a check fills its list and its way, and at the end folds what is well"
     [expect.stringMatching(/^Name [✓!]–/), expect.any(Boolean)],
     [expect.stringMatching(/^2001:db8:2::80 !✓✗/), true],
     [expect.stringMatching(/^2001:db8:2::81 !✓✗/), true],
-    [expect.stringMatching(/^Path to 2001:db8:2::8[01] ✓✓[!–]/), false],
+    [expect.stringMatching(/^Path to 2001:db8:2::8[01] [✓–]{2}[!–]/), false],
   ]);
   // Twelve routers, of which two are silent, and neither address of the site was reached.
   expect(await count(".ring")).toBe(12);
@@ -104,6 +104,21 @@ pageTest("the caption names the hops of the break, and the list has it in its pl
   expect(rows[7]).toBe("The way breaks behind hop 7.");
   expect(rows.length).toBe(11);
 });
+
+pageTest(
+  "on paper the hops are open, the link is a text, and what can be pressed is gone",
+  async () => {
+    await show("hole");
+    const link = page.getByText(`${stage.url}#/check/black-hole.example.net`, { exact: true });
+    expect(await link.isVisible()).toBe(false);
+    await page.emulateMedia({ media: "print" });
+    expect(await link.isVisible()).toBe(true);
+    expect(await page.locator(".hop-list li").last().isVisible()).toBe(true);
+    expect(await page.locator("summary:visible").allTextContents()).toEqual([
+      "Hops with addresses",
+    ]);
+  },
+);
 
 pageTest(
   "what is copied for the provider has the sentence, where, what, when, and a link",

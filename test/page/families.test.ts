@@ -7,7 +7,7 @@ import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { nftRule } from "../lab/nft.ts";
 import { freePort } from "../lab/port.ts";
 import { awaitAddress, awaitLink, findProgram, run, runIp } from "../lab/run.ts";
-import { startService } from "../lab/service.ts";
+import { type Service, startService } from "../lab/service.ts";
 import { PREFIX, startTranslator } from "../lab/translator.ts";
 import { startBrowser } from "./stage.ts";
 
@@ -24,6 +24,7 @@ const DISCARD = "100::1";
 const stack = new AsyncDisposableStack();
 const folder = mkdtempSync(`${tmpdir()}/sixscope-families-`);
 let port = 0;
+let service: Service;
 
 beforeAll(async () => {
   if (missing !== null) return;
@@ -45,7 +46,7 @@ beforeAll(async () => {
   stack.use(await startTranslator());
   port = await freePort();
   const url = (name: string) => `http://${name}.test:${port}`;
-  stack.use(
+  service = stack.use(
     await startService({
       SIXSCOPE_LISTEN: `[::]:${port}`,
       SIXSCOPE_PLAIN_HTTP_FROM: "0.0.0.0/0,::/0",
@@ -105,7 +106,27 @@ const NAMES = {
   "no-dns64": [SERVICE[0], DISCARD],
 };
 
-testWith(missing).each<
+/** Sets up the network of the visitor, who knows the service by names. */
+async function network({
+  families = [4, 6],
+  rules = {},
+  ...other
+}: {
+  families?: readonly (4 | 6)[] | undefined;
+  rules?: Parameters<typeof filter>[0] | undefined;
+  ipv4?: readonly string[];
+}): Promise<void> {
+  const lines = Object.entries({ ...NAMES, ...other }).flatMap(([name, addresses]) =>
+    addresses.map((address) => `${address} ${name}.test\n`),
+  );
+  writeFileSync(`${folder}/hosts`, lines.join(""));
+  await connect(families);
+  await filter(rules);
+}
+
+const familiesTest = testWith(missing);
+
+familiesTest.each<
   [
     what: string,
     {
@@ -141,16 +162,8 @@ testWith(missing).each<
     /^IPv6 works, and names with IPv4 only are probably reached over it too/,
   ],
 ])("the page says what a connection with %s is worth", async (_, set, sentence) => {
-  const { families = [4, 6], rules = {}, place = "dual", ipv4 } = set;
-  const names = { ...NAMES, ...(ipv4 && { ipv4: [ipv4] }) };
-  writeFileSync(
-    `${folder}/hosts`,
-    Object.entries(names)
-      .flatMap(([name, addresses]) => addresses.map((address) => `${address} ${name}.test\n`))
-      .join(""),
-  );
-  await connect(families);
-  await filter(rules);
+  const { families, rules, place = "dual", ipv4 } = set;
+  await network({ families, rules, ...(ipv4 && { ipv4: [ipv4] }) });
   await using browser = await startBrowser(`${folder}/browser`);
   const page = await browser.newPage();
   const complaints: string[] = [];
@@ -159,4 +172,22 @@ testWith(missing).each<
   await page.locator(".connection .verdict").waitFor();
   expect(await page.locator(".connection .verdict").textContent()).toMatch(sentence);
   expect(complaints.filter((text) => /violat|refused to connect/i.test(text))).toEqual([]);
+});
+
+familiesTest("a service that stands still for a while is not an IPv6 that is broken", async () => {
+  await network({});
+  await using browser = await startBrowser(`${folder}/browser`);
+  const page = await browser.newPage();
+  page.on("request", async (request) => {
+    if (!request.url().includes("openapi.json")) return;
+    service.signal("SIGSTOP");
+    // Longer than the page waits for an answer.
+    await Bun.sleep(7000);
+    service.signal("SIGCONT");
+  });
+  await page.goto(`http://dual.test:${port}/`);
+  await page.locator(".connection .verdict").waitFor();
+  expect(await page.locator(".connection .verdict").textContent()).toBe(
+    "IPv6 works and is preferred.",
+  );
 });

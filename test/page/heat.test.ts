@@ -203,9 +203,12 @@ pageTest(
   async () => {
     await eventByEvent(page);
     await page.addInitScript(`globalThis.seen = [];
+    globalThis.gaps = [];
     new MutationObserver(() => {
       const row = document.querySelector(".heat tbody tr");
       if (!row) return;
+      const hops = [...document.querySelectorAll(".heat tbody tr > .number:nth-child(3)")].map((each) => Number(each.textContent));
+      if (hops.some((hop, at) => hop !== at + 1)) gaps.push(hops.join());
       const [first] = ${COUNT};
       const { ahead, ...ended } = first;
       const told = Object.values(ended).reduce((sum, each) => sum + each, 0);
@@ -229,6 +232,8 @@ pageTest(
       "3 0 false 1-3 time",
     ]);
     expect((await page.evaluate<Count[]>(COUNT))[3]?.["ignored"]).toBe(3);
+    // A silent hop has its row before it is known to be silent, so that no row moves.
+    expect(await page.evaluate<string[]>("gaps")).toEqual([]);
   },
 );
 

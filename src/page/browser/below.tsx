@@ -32,6 +32,7 @@ export function Below({ bookmark, document: shown, text, run, more, ...shell }: 
     <footer class="part">
       <h2 class="side soft">More</h2>{" "}
       <div class="more">
+        {shown && <p class="paper-link">{linkTo(hashOf(bookmark))}</p>}
         {more}
         <details>
           <summary>The same from a shell</summary>

@@ -4,6 +4,10 @@ import { HOME } from "./bookmark.ts";
 import { CALLER, toolOf } from "./caller.ts";
 import { type Family, type Measured, PATIENCE_SECONDS } from "./connection.ts";
 
+const PATIENCE_MS = PATIENCE_SECONDS * 1000;
+
+const AS_STRANGER = { cache: "no-store", credentials: "omit" } as const;
+
 /** Measures the connection of the caller, with up to two requests to each URL. */
 export async function measure(urls: NonNullable<Caller["familyUrls"]>): Promise<Measured> {
   const [[ipv4Url = "", directUrl], [ipv6Url = ""]] = [urls.ipv4, urls.ipv6];
@@ -28,9 +32,14 @@ export async function measure(urls: NonNullable<Caller["familyUrls"]>): Promise<
 
 /** Asks for a document as a stranger, without a key, and reads it to its end. */
 async function ask(url: string, tries = 2): Promise<Family> {
-  const signal = AbortSignal.timeout(PATIENCE_SECONDS * 1000);
+  const silence = new AbortController();
+  const { signal } = silence;
+  const timer = setTimeout(async () => {
+    const tookMs = await answerOfPage();
+    setTimeout(() => silence.abort(), tookMs);
+  }, PATIENCE_MS);
   try {
-    const response = await fetch(url, { signal, cache: "no-store", credentials: "omit" });
+    const response = await fetch(url, { ...AS_STRANGER, signal });
     const text = await response.text();
     const isDocument = response.ok && response.headers.get("content-type") === "application/json";
     return { outcome: "answered", seen: isDocument ? JSON.parse(text) : null };
@@ -38,5 +47,18 @@ async function ask(url: string, tries = 2): Promise<Family> {
     // A connection may fail because the network of the device has just changed.
     if (!signal.aborted && tries > 1) return ask(url, tries - 1);
     return { outcome: signal.aborted ? "silent" : "failed", seen: null };
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+/**
+ * Asks whatever brought the page, and returns how many milliseconds it took to answer, at most as long as one waits: a
+ * request from before that has no answer after as long again is not late because this device or the service is busy.
+ */
+async function answerOfPage(): Promise<number> {
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const startMs = performance.now();
+  await fetch(new URL("./healthz", document.baseURI), { ...AS_STRANGER, signal }).catch(() => null);
+  return performance.now() - startMs;
 }

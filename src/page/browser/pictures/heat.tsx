@@ -35,8 +35,14 @@ function lostText(hop: MtrHop): Child {
   );
 }
 
-/** A hop as one of a way, whose time is the median. */
-const wayOf = ({ hops }: MtrDocument) => hops.map((hop) => ({ ...hop, rtt: hop.p50 }));
+/** The hops as those of a way, whose time is the median; one that is waited for while later ones answer has no row. */
+function wayOf({ hops }: MtrDocument) {
+  const rows = new Map(hops.map((hop) => [hop.hop, hop]));
+  return Array.from({ length: hops.at(-1)?.hop ?? 0 }, (_, at) => {
+    const row = rows.get(at + 1);
+    return { ip: null, hostname: null, ...row, hop: at + 1, rtt: row?.p50 ?? null, row };
+  });
+}
 
 /** The way, and beside each hop its rounds as a strip of cells, and numbers. */
 export const heatView: View<MtrDocument> = {
@@ -73,11 +79,12 @@ export const heatView: View<MtrDocument> = {
         </thead>
         <tbody>
           {rows.map(({ name, tint, hop, isFirst }) => {
+            const { row } = hop;
             const isLast = hop.hop === hops.at(-1)?.hop;
             const mark = markOf(hop, isLast && details.reached === true);
             const label = name ?? (hop.ip !== null && tints.size > 0 && "not known");
             const above = hop.hop === 1 ? null : "whole";
-            const cells = cellsOf(times.get(hop.hop) ?? [], hop, told, rounds);
+            const cells = row && cellsOf(times.get(hop.hop) ?? [], row, told, rounds);
             return (
               <tr key={hop.hop}>
                 <td class="network soft">{isFirst && label}</td>
@@ -85,12 +92,12 @@ export const heatView: View<MtrDocument> = {
                   <Rail {...{ tint, isFirst, mark, above }} below={isLast ? null : "whole"} />
                 </td>
                 <td class="number soft">{hop.hop}</td>
-                <td>
-                  <Name hop={hop} />
-                </td>
-                {strip(<Strip {...{ cells, now }} isDoubtful={hop.cause === "unclear"} />)}
+                <td>{row ? <Name hop={row} /> : <span class="soft">…</span>}</td>
+                {strip(
+                  cells && <Strip {...{ cells, now }} isDoubtful={row?.cause === "unclear"} />,
+                )}
                 {NUMBERS.map(([, kind, content]) => (
-                  <td class={kind}>{content(hop)}</td>
+                  <td class={kind}>{row ? content(row) : "–"}</td>
                 ))}
               </tr>
             );

@@ -14,7 +14,7 @@ export const hereView: View<HereDocument> = {
     return (
       <section class="part">
         <h2 class="side soft">Near side</h2>
-        <table class="tried">
+        <table class="tried near">
           <thead>
             <tr>
               <th scope="col">Place</th>

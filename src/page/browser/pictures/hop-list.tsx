@@ -20,7 +20,12 @@ export function HopList({ hops, brokenAfter }: HopListProps) {
             <Who host={hop} notes={hopNotes(hop.details)} />
             <span class="time">{hop.rtt !== null && `${formatMs(hop.rtt)} ms`}</span>
           </li>
-          {hop.hop === brokenAfter && <li class="bad">The way breaks behind hop {hop.hop}.</li>}
+          {hop.hop === brokenAfter && (
+            <li class="bad">
+              <span />
+              <span>The way breaks behind hop {hop.hop}.</span>
+            </li>
+          )}
         </>
       ))}
     </ol>
