@@ -44,7 +44,7 @@ const MAX_POINTS = 2_000;
 /** The most parts of the last day in the list: of 500 watches they take 0.5 MB. */
 const MAX_DAY_POINTS = 144;
 
-const NO_WATCHES = { watches: [], details: { wrong: [] } };
+const NO_WATCHES = { watches: [], details: { wrong: [], flaps: 0 } };
 
 const SPAN = /^(\d{1,6})([smhd])$/;
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;

@@ -224,16 +224,22 @@ export class History implements Outbox {
     }));
   }
 
-  /** Times, loss and whether a run was bad, in each part of a range; null in parts without a run. */
+  /** Times, loss and whether a run was bad, in each part of a range; null in parts without a run. And where changes are. */
   line(name: string, range: Range) {
     const known = this.#parts(name, range, "");
     const parts = Array.from({ length: range.points }, (_, at) => {
       return known.get(range.sinceMs + at * widthOf(range)) ?? newPart();
     });
+    const changes = this.changes(name, range.sinceMs, range.untilMs).filter(
+      (each) => each.confirmed,
+    );
+    const partOf = ({ at }: WatchChange) =>
+      Math.floor((Date.parse(at) - range.sinceMs) / widthOf(range));
     return {
       rtt: parts.map(({ medians }) => milliseconds(median(medians))),
       loss: parts.map(({ sent, lost }) => percentage(lost, sent)),
       bad: parts.map(({ runs, isBad }) => (runs === 0 ? null : isBad)),
+      changed: [...new Set(changes.map(partOf))],
     };
   }
 
@@ -311,6 +317,12 @@ export class History implements Outbox {
       ...[dayMs, monthMs],
     );
     return new Map(rows.map(({ name, day, month }) => [name, { day, month }]));
+  }
+
+  /** How many changes since a Unix time in milliseconds did not come again. */
+  flaps(sinceMs: number): number {
+    const sql = "select count(*) as count from change where not confirmed and at >= ?";
+    return this.#read<{ count: number }>(sql, sinceMs)[0]?.count ?? 0;
   }
 
   waiting(): readonly Notification[] {

@@ -93,6 +93,7 @@ const watchDay = shape(
     rtt: list(z.number().min(0).nullable(), "The median round-trip times."),
     loss: list(z.number().min(0).max(100).nullable(), "Percentages of lost probes."),
     bad: list(z.boolean().nullable(), "True if what is watched did not work in a run."),
+    changed: list(whole("From 0.", 0), "The parts in which a change was confirmed."),
   }),
 );
 
@@ -108,6 +109,7 @@ export const watchList = () =>
         }),
         "The lines of the file that are not valid.",
       ),
+      flaps: whole("Changes in the last 24 hours that did not come again.", 0),
       problem: text("Why no history is kept now; absent if it is.").exactOptional(),
       days: z
         .object({})

@@ -204,7 +204,7 @@ export class Watcher implements Watching {
 
   list(points?: number) {
     const wrong = [...this.#wrong];
-    if (this.count === 0) return { watches: [], details: { wrong } };
+    if (this.count === 0) return { watches: [], details: { wrong, flaps: 0 } };
     const nowMs = this.#nowMs();
     const counts = this.history.counts(nowMs - DAY_MS, nowMs - MONTH_MS);
     const watches = Array.from(this.#entries.values(), ({ watch, standing, last }): WatchRow => {
@@ -225,6 +225,7 @@ export class Watcher implements Watching {
       watches,
       details: {
         wrong,
+        flaps: this.history.flaps(nowMs - DAY_MS),
         ...(problem !== null && { problem }),
         ...(lines && { days: Object.fromEntries(lines) }),
       },

@@ -1,5 +1,6 @@
 /** Documents of checks for each drawing of the way, as the check itself concludes them from invented attempts. */
 import { inOrder } from "../../src/tools/check/findings.ts";
+import { judgeHere } from "../../src/tools/check/judge.ts";
 import { type Attempt, attemptsOf } from "../../src/tools/check/ledger.ts";
 import { pathOf, type Way } from "../../src/tools/check/path.ts";
 import type { CheckResult, Seen } from "../../src/tools/check/result.ts";
@@ -130,6 +131,7 @@ function checkOf(
   const six = ips.filter((ip) => ip.includes(":"));
   const names = { text: `It has ${plural(six.length, "IPv6 address")} (${six.join(" and ")}).` };
   const steps = [
+    ...(here ? [{ name: "here" as const, ...judgeHere(here), ms: 3700 }] : []),
     stepOf("names", null, seen.names ?? names, 24),
     ...(seen.mtu ? [stepOf("mtu", ONE, seen.mtu, 900)] : []),
   ];

@@ -161,6 +161,16 @@ pageTest("a saved check that is dropped on the page keeps its name", async () =>
   }
 });
 
+pageTest("the near side of each place has a mark, and what is wrong there a line", async () => {
+  await showPlaces({ ams: "works", fra: "here" });
+  const rows = await rowsOfPlaces();
+  expect(rows.map((cells) => cells[6])).toEqual(["", "✗ failed"]);
+  const lines = page.locator("#result > section", { hasText: "By place" }).locator("p");
+  expect(await lines.allTextContents()).toEqual([
+    "fra: The gateway of this machine, fe80::1 on eth0, is silent.",
+  ]);
+});
+
 /** Drops a saved check of several places. */
 async function showPlaces(places: Readonly<Record<string, string>>): Promise<void> {
   const locations = Object.entries(places).map(([location, name]) => ({

@@ -96,6 +96,7 @@ const day = (isBad: boolean) => ({
   rtt: Array.from({ length: POINTS }, (_, part) => (isBad && part > 50 ? null : 14 + (part % 5))),
   loss: Array.from({ length: POINTS }, (_, part) => (isBad && part > 50 ? 100 : 0)),
   bad: Array.from({ length: POINTS }, (_, part) => (part === 30 ? null : isBad && part > 50)),
+  changed: isBad ? [51] : [],
 });
 
 const CODES = ["works", "port-silent", "unknown", "HOSTNAME_NOT_FOUND"] as const;
@@ -119,6 +120,7 @@ const listOf = (rows: readonly ReturnType<typeof row>[], more: object = {}) => (
   watches: rows,
   details: {
     wrong: [],
+    flaps: 1,
     ...more,
     days: Object.fromEntries(
       rows.map(({ name, verdict }) => [name, day(verdict?.code !== "works")]),
@@ -277,7 +279,7 @@ pageTest("the list shows the broken first, then the doubtful, then the rest", as
   expect(await page.locator("h1").textContent()).toBe("2 are broken. n1.example and n3.example.");
   expect(await page.locator("h1 .bad").textContent()).toBe("2 are broken.");
   expect(await page.locator(".evidence").textContent()).toBe(
-    "1 other may need a look. 2 confirmed changes in the last day.",
+    "1 other may need a look. 2 confirmed changes in the last day; 1 more did not come again.",
   );
   const headings = await texts(".watches th");
   expect(headings.toSpliced(3, 1)).toEqual([
@@ -300,6 +302,11 @@ pageTest("the list shows the broken first, then the doubtful, then the rest", as
   expect((await line("soft"))?.split("M").length).toBe(2);
   expect((await line("thick"))?.split("M").length).toBe(22);
   expect((await line("line"))?.split("L").length).toBe(51);
+  // The change of each but the one that works.
+  expect(await page.locator(".day svg[x]").count()).toBe(4);
+  expect(await page.locator(".day svg[x]").first().getAttribute("x")).toBe(
+    `${(100 * 51) / POINTS}%`,
+  );
   expect(asked).toEqual([`/api/v1/watch?points=${POINTS}`]);
 });
 

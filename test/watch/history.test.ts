@@ -68,6 +68,11 @@ test("runs, gaps and changes come back as series of equal parts", () => {
   expect(history.change("ping 2001:db8::2", id)).toBeNull();
   const line = history.line(NAME, range);
   expect(line.bad).toEqual([false, false, true, null, null]);
+  expect(line.changed).toEqual([1]);
+  history.addChange(NAME, { ...change(3, {}), confirmed: false });
+  expect(history.line(NAME, range).changed).toEqual([1]);
+  const since = [3, 4].map((number) => history.flaps(EPOCH_MS + number * 300_000));
+  expect(since).toEqual([1, 0]);
   expect(history.counts(EPOCH_MS, EPOCH_MS)).toEqual(new Map([[NAME, { day: 1, month: 1 }]]));
 });
 

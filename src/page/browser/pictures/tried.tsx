@@ -5,6 +5,8 @@ import type { CheckResult } from "../../../tools/check/result.ts";
 import { formatMs } from "../../../tools/numbers.ts";
 import { networkName } from "../../../tools/report.ts";
 
+import { Outcome } from "./steps.tsx";
+
 type Row = CheckResult["details"]["attempts"][number];
 
 /** Bars that are drawn one each. */
@@ -74,6 +76,8 @@ export function Tried({ attempts, steps, port }: TriedProps) {
   );
 }
 
+const nearSideOf = ({ steps }: CheckDocument) => steps.filter(({ name }) => name === "here");
+
 interface ByPlaceProps {
   places: readonly { readonly location: string; readonly document: CheckDocument }[];
 }
@@ -94,14 +98,15 @@ export function ByPlace({ places }: ByPlaceProps) {
                 {heading}
               </th>
             ))}
+            <th scope="col">Near side</th>
             <th scope="col" class="note">
               Network before the site
             </th>
           </tr>
         </thead>
         <tbody>
-          {places.map(({ location, document: { details } }) => {
-            const { attempts = [], path } = details;
+          {places.map(({ location, document }) => {
+            const { attempts = [], path } = document.details;
             const [six, four] = [true, false].map((is) =>
               attempts.filter(({ ip }) => isIpv6(ip) === is),
             );
@@ -119,12 +124,26 @@ export function ByPlace({ places }: ByPlaceProps) {
                 <td class="number">{quickest(six)}</td>
                 <td class="number">{quickest(four)}</td>
                 <td class="number">{path?.hops.at(-1)?.hop ?? "–"}</td>
+                <td>
+                  <Outcome steps={nearSideOf(document)} />
+                </td>
                 <td class="note">{network ? networkName(network) : "not known"}</td>
               </tr>
             );
           })}
         </tbody>
       </table>
+      {places.flatMap(({ location, document }) =>
+        nearSideOf(document).map(
+          (step) =>
+            "status" in step &&
+            ["fail", "warn"].includes(step.status) && (
+              <p class="small">
+                {location}: {step.text}
+              </p>
+            ),
+        ),
+      )}
     </section>
   );
 }

@@ -1,3 +1,4 @@
+import { useEffect, useState } from "hono/jsx/dom";
 import { answerOf, toneOf } from "../../../tools/answer.ts";
 import { formatMs } from "../../../tools/numbers.ts";
 import { median } from "../../../util/numbers.ts";
@@ -18,6 +19,9 @@ const HOURS = [24, 12] as const;
 /** The headline names so many watches. */
 const MAX_NAMED = 3;
 
+/** Rows that are drawn first, more than a screen has; the others follow when these are seen. */
+const FIRST_ROWS = 60;
+
 /** Tones in the order in which people look for them; a watch that has not run has none. */
 const TONES = ["bad", "warn", "good", null] as const;
 
@@ -26,6 +30,11 @@ type ByTone = ReadonlyMap<(typeof TONES)[number], readonly WatchRow[]>;
 /** All watches: the broken ones first, then the doubtful, then the rest, each with a line of its last day. */
 export function WatchList() {
   const { result, problem } = useAnswer<Watches>(PATH);
+  const [rows, setRows] = useState(FIRST_ROWS);
+  const isDrawn = result !== undefined;
+  useEffect(() => {
+    if (isDrawn) requestAnimationFrame(() => setTimeout(() => setRows(Infinity)));
+  }, [isDrawn]);
   if (!result) return <Unanswered problem={problem} />;
   const { watches, details } = result;
   const byTone: ByTone = Map.groupBy(watches, ({ verdict }) => verdict && toneOf(verdict.code));
@@ -36,7 +45,7 @@ export function WatchList() {
   const lines = watches.map(({ name, everySeconds }) => `${name} every=${everySeconds}s`);
   return (
     <>
-      <Answer {...aboutAll(watches, byTone)} />
+      <Answer {...aboutAll(watches, byTone, details.flaps)} />
       {problems.map((text) => (
         <p class="stamp bad">{text}</p>
       ))}
@@ -51,9 +60,9 @@ export function WatchList() {
           </tr>
         </thead>
         <tbody>
-          {TONES.flatMap((tone) => byTone.get(tone) ?? []).map((watch) =>
-            rowOf(watch, details.days?.[watch.name]),
-          )}
+          {TONES.flatMap((tone) => byTone.get(tone) ?? [])
+            .slice(0, rows)
+            .map((watch) => rowOf(watch, details.days?.[watch.name]))}
         </tbody>
       </table>
       <section class="part">
@@ -71,7 +80,7 @@ export function WatchList() {
 }
 
 /** What is said of all: of the broken, or else of the doubtful. */
-function aboutAll(watches: readonly WatchRow[], byTone: ByTone) {
+function aboutAll(watches: readonly WatchRow[], byTone: ByTone, flaps: number) {
   const tone = TONES.find((each) => byTone.has(each)) ?? null;
   const rows = byTone.get(tone) ?? [];
   const names = rows.slice(0, MAX_NAMED).map(titleOf);
@@ -91,7 +100,7 @@ function aboutAll(watches: readonly WatchRow[], byTone: ByTone) {
     words: words[tone ?? "none"],
     rest: tone === "good" || tone === null ? "" : only ? sinceText(only) : `${listText(names)}.`,
     above: `${watches.length} watched${last.at(-1) ? `, last run ${timeText(`${last.at(-1)}`)} UTC` : ""}`,
-    below: `${others ? `${plural(others.length, "other")} may need a look. ` : ""}${plural(changes, "confirmed change")} in the last day.`,
+    below: `${others ? `${plural(others.length, "other")} may need a look. ` : ""}${plural(changes, "confirmed change")} in the last day${flaps > 0 ? `; ${flaps} more did not come again` : ""}.`,
   };
 }
 
@@ -125,29 +134,39 @@ function rowOf(watch: WatchRow, day: WatchDay | undefined) {
   );
 }
 
-/** Round-trip times from 0 to twice their median, loss as ticks, broken as a bar on the base line, no run as dots. */
-function dayLine({ rtt, loss, bad }: WatchDay) {
+/**
+ * Round-trip times from 0 to twice their median, loss as ticks, broken as a bar on the base line, no run as dots; a
+ * triangle above where a change was confirmed.
+ */
+function dayLine({ rtt, loss, bad, changed }: WatchDay) {
   const middle = median(rtt.filter((ms) => ms !== null)) || 1;
   // In halves of a pixel.
   const y = (ms: number) => Math.max(0, Math.round(60 - (30 * ms) / middle)) / 2;
   return (
-    <svg
-      class="day lines"
-      height="32"
-      viewBox={`0 0 ${rtt.length} 30`}
-      preserveAspectRatio="none"
-      aria-hidden="true"
-    >
-      {paths({
-        line: rtt.map((ms, at) =>
-          ms === null ? "" : rtt[at - 1] == null ? `M${at} ${y(ms)}h.1` : `L${at} ${y(ms)}`,
-        ),
-        bad: loss.map((percent, at) =>
-          percent && !bad[at] ? `M${at} 30v${-Math.max(4, 0.3 * percent)}` : "",
-        ),
-        "bad thick": bad.map((is, at) => (is ? `M${at} 27h1` : "")),
-        soft: bad.map((is, at) => (is === null ? `M${at} 28h.5` : "")),
-      })}
+    <svg class="day" height="32" aria-hidden="true">
+      <svg
+        class="lines"
+        height="32"
+        viewBox={`0 0 ${rtt.length} 30`}
+        preserveAspectRatio="none"
+        aria-hidden="true"
+      >
+        {paths({
+          line: rtt.map((ms, at) =>
+            ms === null ? "" : rtt[at - 1] == null ? `M${at} ${y(ms)}h.1` : `L${at} ${y(ms)}`,
+          ),
+          bad: loss.map((percent, at) =>
+            percent && !bad[at] ? `M${at} 30v${-Math.max(4, 0.3 * percent)}` : "",
+          ),
+          "bad thick": bad.map((is, at) => (is ? `M${at} 27h1` : "")),
+          soft: bad.map((is, at) => (is === null ? `M${at} 28h.5` : "")),
+        })}
+      </svg>
+      {changed.map((at) => (
+        <svg x={`${(100 * at) / rtt.length}%`} aria-hidden="true">
+          <path d="M-4 0h8l-4 5z" />
+        </svg>
+      ))}
     </svg>
   );
 }
