@@ -169,6 +169,15 @@ pageTest("the near side of each place has a mark, and what is wrong there a line
   expect(await lines.allTextContents()).toEqual([
     "fra: The gateway of this machine, fe80::1 on eth0, is silent.",
   ]);
+  await page.setViewportSize({ width: 320, height: 640 });
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
+  // The name of a place and the text of its break are not one on the other.
+  const way = page.locator("#result > .way", { hasText: "fra" });
+  const tops = [way.locator(".side"), way.locator("text").first()].map(
+    async (each) => (await each.boundingBox())?.y ?? 0,
+  );
+  const [label = 0, text = 0] = await Promise.all(tops);
+  expect(text - label).toBeGreaterThan(16);
 });
 
 /** Drops a saved check of several places. */

@@ -87,63 +87,70 @@ export function ByPlace({ places }: ByPlaceProps) {
   return (
     <section class="part">
       <h2 class="side soft">By place</h2>
-      <table class="tried">
-        <thead>
-          <tr>
-            <th scope="col">Place</th>
-            <th scope="col">Connections</th>
-            <th scope="col">Requests</th>
-            {["Median", "IPv4", "Hops"].map((heading) => (
-              <th scope="col" class="number">
-                {heading}
+      <div>
+        <table class="tried">
+          <thead>
+            <tr>
+              <th scope="col">Place</th>
+              <th scope="col">Connections</th>
+              <th scope="col">Requests</th>
+              {["Median", "IPv4"].map((heading) => (
+                <th scope="col" class="number">
+                  {heading}
+                </th>
+              ))}
+              <th scope="col" class="number note">
+                Hops
               </th>
-            ))}
-            <th scope="col">Near side</th>
-            <th scope="col" class="note">
-              Network before the site
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {places.map(({ location, document }) => {
-            const { attempts = [], path } = document.details;
-            const [six, four] = [true, false].map((is) =>
-              attempts.filter(({ ip }) => isIpv6(ip) === is),
-            );
-            const hops = path?.hops.filter(({ ip }) => ip !== null && ip !== path.ip) ?? [];
-            const network = hops.findLast(({ details }) => details?.network)?.details?.network;
-            return (
-              <tr>
-                <th scope="row">{location}</th>
-                <td>
-                  <Bars row={sumOf(six, "connect")} />
-                </td>
-                <td>
-                  <Bars row={sumOf(six, "request")} />
-                </td>
-                <td class="number">{quickest(six)}</td>
-                <td class="number">{quickest(four)}</td>
-                <td class="number">{path?.hops.at(-1)?.hop ?? "–"}</td>
-                <td>
-                  <Outcome steps={nearSideOf(document)} />
-                </td>
-                <td class="note">{network ? networkName(network) : "not known"}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-      {places.flatMap(({ location, document }) =>
-        nearSideOf(document).map(
-          (step) =>
-            "status" in step &&
-            ["fail", "warn"].includes(step.status) && (
-              <p class="small">
-                {location}: {step.text}
-              </p>
-            ),
-        ),
-      )}
+              <th scope="col" class="note">
+                Near side
+              </th>
+              <th scope="col" class="note">
+                Network before the site
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {places.map(({ location, document }) => {
+              const { attempts = [], path } = document.details;
+              const [six, four] = [true, false].map((is) =>
+                attempts.filter(({ ip }) => isIpv6(ip) === is),
+              );
+              const hops = path?.hops.filter(({ ip }) => ip !== null && ip !== path.ip) ?? [];
+              const network = hops.findLast(({ details }) => details?.network)?.details?.network;
+              return (
+                <tr>
+                  <th scope="row">{location}</th>
+                  <td>
+                    <Bars row={sumOf(six, "connect")} />
+                  </td>
+                  <td>
+                    <Bars row={sumOf(six, "request")} />
+                  </td>
+                  <td class="number">{quickest(six)}</td>
+                  <td class="number">{quickest(four)}</td>
+                  <td class="number note">{path?.hops.at(-1)?.hop ?? "–"}</td>
+                  <td class="note">
+                    <Outcome steps={nearSideOf(document)} />
+                  </td>
+                  <td class="note">{network ? networkName(network) : "not known"}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+        {places.flatMap(({ location, document }) =>
+          nearSideOf(document).map(
+            (step) =>
+              "status" in step &&
+              ["fail", "warn"].includes(step.status) && (
+                <p class="small">
+                  {location}: {step.text}
+                </p>
+              ),
+          ),
+        )}
+      </div>
     </section>
   );
 }

@@ -106,7 +106,7 @@ export function Way(props: WayProps) {
   const stands = room < NARROW && !lies && hops.length > 0;
   return (
     <section class={isThin ? "part way thin" : "part way"}>
-      <h2 class="side" style={stands ? "" : `padding-top:${topOf(props) - 12}px`}>
+      <h2 class="side" style={`--top:${stands ? 0 : topOf(props) - 12}px`}>
         {props.label}
         {props.note && <small>{props.note}</small>}
       </h2>
@@ -155,7 +155,7 @@ const extraOf = (bundle: WayProps["bundle"]) =>
 /** Pixels above the line of a way: what is written there. */
 function topOf(props: WayProps): number {
   const { hops, ends, isThin, doubt, bundle, break: broken } = props;
-  const names = !isThin && hops.length > 0 ? 22 : 4;
+  const names = !isThin && (hops.length > 0 || broken) ? 22 : 4;
   const top = (broken && ends.length === 1 ? 34 : 0) + (doubt ? 30 : 0) + names + extraOf(bundle);
   const first = hasStrandsOf(props) ? heightOf(ends[0], true) / 2 : 0;
   return top + Math.max((isThin ? BAND4 : BAND) / 2, first - names);
