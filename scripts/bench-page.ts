@@ -1,7 +1,7 @@
 /**
  * The page in a real Chromium on the stage of its tests: how soon the address, the first hop and 500 watches with
- * their last day are visible, the bytes of each file, and the requests a second of the page beside `/myip`. `bun run bench
- * page`. It needs chromium, knotd and wrk.
+ * their last day are visible, the bytes of each file, and the requests a second of the page beside `/myip`.
+ * `bun run bench page`. It needs chromium, knotd and wrk.
  */
 import "../test/lab/enter.ts";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -224,7 +224,7 @@ export class History implements Outbox {
     }));
   }
 
-  /** Times, loss and whether a run was bad, in each part of a range; null in parts without a run. And where changes are. */
+  /** Times, loss and whether a run was bad, in each part of a range, null in parts without a run; and the parts with a confirmed change. */
   line(name: string, range: Range) {
     const known = this.#parts(name, range, "");
     const parts = Array.from({ length: range.points }, (_, at) => {

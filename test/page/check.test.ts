@@ -171,7 +171,7 @@ pageTest("the near side of each place has a mark, and what is wrong there a line
   ]);
   await page.setViewportSize({ width: 320, height: 640 });
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
-  // The name of a place and the text of its break are not one on the other.
+  // The name of a place and the text of its break do not overlap.
   const way = page.locator("#result > .way", { hasText: "fra" });
   const tops = [way.locator(".side"), way.locator("text").first()].map(
     async (each) => (await each.boundingBox())?.y ?? 0,

@@ -4,7 +4,6 @@ import type { CheckDocument } from "../../../tools/check/report.ts";
 import type { CheckResult } from "../../../tools/check/result.ts";
 import { formatMs } from "../../../tools/numbers.ts";
 import { networkName } from "../../../tools/report.ts";
-
 import { Outcome } from "./steps.tsx";
 
 type Row = CheckResult["details"]["attempts"][number];
