@@ -96,8 +96,11 @@ async function listMs(page: Page, rows: number): Promise<number> {
 const watched = mkdtempSync(join(tmpdir(), "sixscope-bench-"));
 const watching = await startWatching(watched);
 const figures: Record<"cold" | "warm" | "hop" | "sight" | "list", number[]> = {
-  ...{ cold: [], warm: [], hop: [] },
-  ...{ sight: [], list: [] },
+  cold: [],
+  warm: [],
+  hop: [],
+  sight: [],
+  list: [],
 };
 for (let round = 0; round < ROUNDS; round++) {
   const context = await stage.browser.newContext({ extraHTTPHeaders: PROXY_HEADERS });

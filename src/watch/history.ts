@@ -224,22 +224,26 @@ export class History implements Outbox {
     }));
   }
 
-  /** Times, loss and whether a run was bad, in each part of a range, null in parts without a run; and the parts with a confirmed change. */
+  /**
+   * Times, loss and whether a run was bad, in each part of a range, null in parts without a run; and the parts in which
+   * a change was confirmed.
+   */
   line(name: string, range: Range) {
+    const { sinceMs, untilMs, points } = range;
+    const width = widthOf(range);
     const known = this.#parts(name, range, "");
-    const parts = Array.from({ length: range.points }, (_, at) => {
-      return known.get(range.sinceMs + at * widthOf(range)) ?? newPart();
+    const parts = Array.from({ length: points }, (_, at) => {
+      return known.get(sinceMs + at * width) ?? newPart();
     });
-    const changes = this.changes(name, range.sinceMs, range.untilMs).filter(
-      (each) => each.confirmed,
+    const changes = this.#read<{ at: number }>(
+      "select at from change where watch = ? and confirmed and at >= ? and at < ? order by at",
+      ...[this.#watchId(name), sinceMs, untilMs],
     );
-    const partOf = ({ at }: WatchChange) =>
-      Math.floor((Date.parse(at) - range.sinceMs) / widthOf(range));
     return {
       rtt: parts.map(({ medians }) => milliseconds(median(medians))),
       loss: parts.map(({ sent, lost }) => percentage(lost, sent)),
       bad: parts.map(({ runs, isBad }) => (runs === 0 ? null : isBad)),
-      changed: [...new Set(changes.map(partOf))],
+      changed: [...new Set(changes.map(({ at }) => Math.floor((at - sinceMs) / width)))],
     };
   }
 

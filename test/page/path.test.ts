@@ -185,7 +185,7 @@ describe("Paths", () => {
     await search(8, 4);
     // On a busy machine the time may be over before it is known that there are no others.
     expect(await textOf(".verdict.bad")).toMatch(
-      /^Found (at least )?4 paths with \d+ flow labels[.;] .*Path [1-4] of 4 did not reach the target\./,
+      /^Found (4 paths with \d+ flow labels\. .*Path [1-4] of 4 did not reach the target\.|at least 4 paths with \d+ flow labels; there may be more\. Path [1-4] of 4 did not reach the target\. The run met its budget and ended, so this may not be all\.)$/,
     );
     const nodes = page.locator(".graph .hop");
     const addresses = (await nodes.locator(".ip").allTextContents()).map((ip) => ip.slice(-1));
