@@ -2,11 +2,13 @@
 import { describe, expect } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { TOOLS } from "../../src/tools/table.ts";
+import example from "../../src/tools/trace/example.json" with { type: "json" };
 import { interfaceDocument } from "../lab/conformance.ts";
 import { until } from "../lab/metrics.ts";
 import { testOnStage } from "./on-stage.ts";
 import {
   CALLER,
+  drop,
   ended,
   eventByEvent,
   MARKUP,
@@ -417,19 +419,21 @@ describe("Trace", () => {
   });
 
   pageTest("shows further addresses of one hop, labels, interfaces, and networks", async () => {
-    await runTool("#/trace/told.example.test");
     const hop = (position: number) => page.locator(".hop").nth(position - 1);
-    const [ip = "", tag = ""] = await hop(2).locator(".ip, .tag").allTextContents();
-    expect([ip, tag.replace("also ", "")].sort()).toEqual([
-      "2001:db8:108:2::1",
-      "2001:db8:108:2::fe",
-    ]);
+    await runTool("#/trace/told.example.test");
     expect(await hop(3).locator(".tag").allTextContents()).toEqual([
       "MPLS 24015, class 0, TTL 10",
       "MPLS 99999, class 0, TTL 1",
       "came in on xe-0/0/1.100 #519 MTU 9000",
       "leaves by 2001:db8:108::2 MTU 1500",
     ]);
+    // A hop that is asked again may answer from another address; of a result in a file that is certain.
+    const other = [
+      { ...example.hops[0], details: { addresses: ["2001:db8:1::1", "2001:db8:1::fe"] } },
+    ];
+    await drop(page, JSON.stringify({ ...example, hops: [...other, ...example.hops.slice(1)] }));
+    await page.locator(".given").waitFor();
+    expect(await hop(1).locator(".tag").first().textContent()).toBe("also 2001:db8:1::fe");
     await runTool("#/trace/www.example.test");
     expect(await hop(1).locator(".tag").allTextContents()).toEqual(["AS64500 Example Access"]);
     // On a busy machine the target may be asked twice, and then "also" has its second time.

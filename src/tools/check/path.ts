@@ -33,12 +33,15 @@ export const tracedHops = (hops: TraceResult["hops"]) => hops.map((hop) => shown
 /** The hops by whichever measurement heard more of them, and behind which of them it breaks. */
 export function pathOf(
   { ip, mtu, mtr, trace }: Way,
-  { code, at }: CheckResult["details"]["verdict"],
+  { code, at }: Pick<CheckResult["details"]["verdict"], "code" | "at">,
 ): CheckPath | undefined {
   const rounds = mtr?.hops.map((hop) => shown(hop, hop.p50));
   const traced = tracedHops(trace?.hops ?? []);
-  const hops = rounds && heardIn(rounds) >= heardIn(traced) ? rounds : traced;
-  if (hops.length === 0) return undefined;
+  const heard = rounds && heardIn(rounds) >= heardIn(traced) ? rounds : traced;
+  if (heard.length === 0) return undefined;
+  // Where a reply of the target was lost, a round has found it farther away too.
+  const end = heard.findIndex((hop) => hop.ip === ip);
+  const hops = end === -1 ? heard : heard.slice(0, end + 1);
   const hopOf = (router: string | undefined) => hops.find((hop) => hop.ip === router)?.hop;
   const isSilent = code === "port-silent" || code === "no-answer";
   // Where the packets of what fails were seen last.
