@@ -129,6 +129,13 @@ testWith(missing)("here finds that no resolver is configured", async () => {
   expect([own, others]).toEqual([0, 0]);
 });
 
+testWith(missing)("a check has the outcomes of the steps of here", async () => {
+  const { output } = await asked("", "", "check", "a.test", "--json");
+  const { here } = JSON.parse(output.slice(0, output.indexOf("table inet"))).details;
+  expect(here).toContainEqual({ name: "kernel", status: "ok" });
+  expect(here).toContainEqual({ name: "resolvers", status: "fail" });
+});
+
 testWith(missing).each(["@resolver_b", "@all"])("%s is asked all the same", async (server) => {
   const { others } = await asked("", "", "dns", "a.test", server);
   expect(others).toBeGreaterThan(0);

@@ -6,6 +6,7 @@ import { pathOf, type Way } from "../../src/tools/check/path.ts";
 import type { CheckResult, Seen } from "../../src/tools/check/result.ts";
 import { checkVerdict } from "../../src/tools/check/verdict.ts";
 import { stepOf, viewsOf } from "../../src/tools/check/views.ts";
+import { STEPS } from "../../src/tools/here/codes.ts";
 import { plural } from "../../src/util/text.ts";
 import { HERE } from "../tools/documents.ts";
 
@@ -144,6 +145,9 @@ function checkOf(
       ...{ startedAt: "2026-11-23T14:01:26.000Z", version: "1.0.0", verdict },
       attempts: attemptsOf(rows),
       ...(path && { path }),
+      here: here
+        ? here.steps.map(({ name, status }) => ({ name, status }))
+        : STEPS.map((name) => ({ name, status: "ok" as const })),
     },
   };
 }

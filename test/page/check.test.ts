@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { packed } from "../../src/page/browser/packed.ts";
+import { STEPS } from "../../src/tools/here/codes.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
 import { CHECKS } from "./check-documents.ts";
 import { testOnStage } from "./on-stage.ts";
@@ -161,11 +162,17 @@ pageTest("a saved check that is dropped on the page keeps its name", async () =>
   }
 });
 
-pageTest("the near side of each place has a mark, and what is wrong there a line", async () => {
+pageTest("the near side has a mark by place and step, and a line for what is wrong", async () => {
   await showPlaces({ ams: "works", fra: "here" });
-  const rows = await rowsOfPlaces();
-  expect(rows.map((cells) => cells[6])).toEqual(["", "✗ failed"]);
-  const lines = page.locator("#result > section", { hasText: "By place" }).locator("p");
+  const near = page.locator("#result > section", { hasText: "Near side" });
+  expect(await near.locator("thead th").allTextContents()).toEqual(["Place", ...STEPS]);
+  const rows = await near
+    .locator("tbody tr")
+    .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  const [fine, failed] = ["✓ fine", "✗ failed"];
+  expect(rows[0]).toEqual(["ams", ...STEPS.map(() => fine)]);
+  expect(rows[1]?.[1 + STEPS.indexOf("gateway")]).toBe(failed);
+  const lines = near.locator("p");
   expect(await lines.allTextContents()).toEqual([
     "fra: The gateway of this machine, fe80::1 on eth0, is silent.",
   ]);

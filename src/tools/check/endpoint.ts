@@ -91,7 +91,7 @@ export const check = endpoint({
       () => performance.now() - startMs < JOINED_MS && !turn.waited(),
     );
     if (measured === null) throw clientGone();
-    const { stamp, near, way, ...hearing } = measured;
+    const { stamp, near, nearSteps, way, ...hearing } = measured;
     const { steps, rows } = hearing;
     const verdict = checkVerdict(subject, port, hearing, near);
     const path = way && pathOf(way, verdict);
@@ -104,6 +104,9 @@ export const check = endpoint({
         verdict,
         attempts: attemptsOf(withRetransmitted(rows)),
         ...(path && { path }),
+        ...(nearSteps.length > 0 && {
+          here: nearSteps.map(({ name, status }) => ({ name, status })),
+        }),
         ...turn.waited(),
       },
     };

@@ -14,7 +14,7 @@ import { ENOUGH } from "../budget.ts";
 import { dns } from "../dns/endpoint.ts";
 import type { DnsResult } from "../dns/result.ts";
 import { here } from "../here/endpoint.ts";
-import type { HereResult } from "../here/result.ts";
+import type { HereResult, HereStep } from "../here/result.ts";
 import { mtr } from "../mtr/endpoint.ts";
 import type { MtrResult } from "../mtr/result.ts";
 import { mtu } from "../mtu/endpoint.ts";
@@ -330,8 +330,14 @@ export async function hear(
   let way: Way | null = null;
   let seen: HereResult | null = null;
   const looking = abortedBy(signal);
+  /** As they ended; in the result they have their order. */
+  let nearSteps: readonly HereStep[] = [];
+  const noteStep: Call["onEvent"] = (event, data) => {
+    if (event === "step") nearSteps = [...nearSteps, data as HereStep];
+  };
   const look = async () => {
-    seen = (await ask(here, {}, undefined, looking.signal)) as HereResult;
+    seen = (await ask(here, {}, noteStep, looking.signal)) as HereResult;
+    nearSteps = seen.steps;
     return judgeHere(seen);
   };
   const isOver = once(looking.signal, "abort").then(() => null);
@@ -359,6 +365,7 @@ export async function hear(
       ...hearing,
       way: way as Way | null,
       near: { here: seen as HereResult | null, isPathHeard },
+      nearSteps,
     };
   } finally {
     clearTimeout(timer);

@@ -17,6 +17,7 @@ import {
   whole,
 } from "../../api/schemas.ts";
 import { hopFields, MAX_HOPS, verdictField, waitedMs } from "../fields.ts";
+import { STEPS as HERE_STEPS } from "../here/codes.ts";
 import { STATUSES } from "../steps.ts";
 import { ANSWERS, CODES, FAULTS, type Finding, KINDS, STEPS, VERDICTS } from "./findings.ts";
 
@@ -44,10 +45,19 @@ export function checkResult() {
       path: checkPath()
         .exactOptional()
         .describe("The way to one of its IPv6 addresses; absent if none was measured."),
+      here: list(
+        nearStep(),
+        "The steps of `/here` that had ended, if it was asked.",
+      ).exactOptional(),
       waitedMs: waitedMs(),
     }),
   });
 }
+
+const nearStep = shape("CheckHere", "A step of `/here`, without what it found.", () => ({
+  name: oneOf(HERE_STEPS, "The step."),
+  status: oneOf(STATUSES, "The outcome."),
+}));
 
 const attempts = shape("CheckAttempts", "The attempts of one kind at one address.", () => {
   const count = (description: string) => whole(description, 0);

@@ -15,7 +15,7 @@ const WORDS = {
 } as const;
 
 /** A step that has ended, or one that runs. */
-interface Step {
+export interface Step {
   readonly name: string;
   readonly status?: (typeof STATUSES)[number];
   readonly finding?: string;

@@ -4,7 +4,7 @@ import type { CheckDocument } from "../../../tools/check/report.ts";
 import type { CheckResult } from "../../../tools/check/result.ts";
 import { formatMs } from "../../../tools/numbers.ts";
 import { networkName } from "../../../tools/report.ts";
-import { Outcome } from "./steps.tsx";
+import { NearSide } from "./near-side.tsx";
 
 type Row = CheckResult["details"]["attempts"][number];
 
@@ -75,18 +75,16 @@ export function Tried({ attempts, steps, port }: TriedProps) {
   );
 }
 
-const nearSideOf = ({ steps }: CheckDocument) => steps.filter(({ name }) => name === "here");
-
 interface ByPlaceProps {
   places: readonly { readonly location: string; readonly document: CheckDocument }[];
 }
 
-/** What was tried from each place, in how long, and by which network the site was reached or not. */
+/** What was tried from each place, in how long, by which network the site was reached or not, and the near side. */
 export function ByPlace({ places }: ByPlaceProps) {
   return (
-    <section class="part">
-      <h2 class="side soft">By place</h2>
-      <div>
+    <>
+      <section class="part">
+        <h2 class="side soft">By place</h2>
         <table class="tried">
           <thead>
             <tr>
@@ -100,9 +98,6 @@ export function ByPlace({ places }: ByPlaceProps) {
               ))}
               <th scope="col" class="number note">
                 Hops
-              </th>
-              <th scope="col" class="note">
-                Near side
               </th>
               <th scope="col" class="note">
                 Network before the site
@@ -129,18 +124,23 @@ export function ByPlace({ places }: ByPlaceProps) {
                   <td class="number">{quickest(six)}</td>
                   <td class="number">{quickest(four)}</td>
                   <td class="number note">{path?.hops.at(-1)?.hop ?? "–"}</td>
-                  <td class="note">
-                    <Outcome steps={nearSideOf(document)} />
-                  </td>
                   <td class="note">{network ? networkName(network) : "not known"}</td>
                 </tr>
               );
             })}
           </tbody>
         </table>
+      </section>
+      <NearSide
+        places={places.map(({ location, document: { details } }) => ({
+          location,
+          steps: details.here ?? [],
+        }))}
+      >
         {places.flatMap(({ location, document }) =>
-          nearSideOf(document).map(
+          document.steps.map(
             (step) =>
+              step.name === "here" &&
               "status" in step &&
               ["fail", "warn"].includes(step.status) && (
                 <p class="small">
@@ -149,8 +149,8 @@ export function ByPlace({ places }: ByPlaceProps) {
               ),
           ),
         )}
-      </div>
-    </section>
+      </NearSide>
+    </>
   );
 }
 
