@@ -1,7 +1,6 @@
 /** The data that the pictures of the tools are drawn from. */
 import { describe, expect, test } from "bun:test";
 import { digitsOf, partsOf } from "../../src/page/browser/pictures/address-parts.ts";
-import { isLossy, levelsOf, type Path } from "../../src/page/browser/pictures/paths-lanes.ts";
 import { formatMs, NUMBER_FORMATS, roundUp, scaleOf } from "../../src/tools/numbers.ts";
 import { describeAddress } from "../../src/tools/validate/engine.ts";
 import { parseIpv6 } from "../addr/parse.ts";
@@ -51,71 +50,6 @@ describe("the bits of an address", () => {
     const digits = validation.expanded.replaceAll(":", "");
     const found = [...new Set(parts)].map((part) => [part, digitsOf(part, digits, parts)]);
     expect(Object.fromEntries(found)).toEqual(expected);
-  });
-});
-
-describe("the lanes of paths", () => {
-  const node = (hop: number, ip: string | null) => ({ hop, ip, hostname: null, rtt: null });
-  const path = (reached: boolean, ...addresses: (string | null)[]): Path => ({
-    ...{ flowLabel: 1, labels: 1, reached, addresses },
-    reason: reached ? "reached" : "gap-limit",
-  });
-  const paths = [path(true, "a", "c", "t"), path(true, "a", null, "t"), path(false, "a", "b")];
-  const graph = {
-    nodes: [node(1, "a"), node(2, "b"), node(2, "c"), node(2, null), node(3, "t")],
-    edges: [
-      [0, 1],
-      [0, 2],
-      [0, 3],
-      [2, 4],
-      [3, 4],
-    ].map(([from = 0, to = 0]) => ({ from, to, labels: 1 })),
-  };
-
-  test("have the first path at the left, and each node once", () => {
-    const levels = levelsOf(paths, graph).map(({ rows }) =>
-      rows.map(({ node, lane, on, hasPrevious, hasNext }) => [
-        node.ip,
-        lane,
-        on,
-        hasPrevious,
-        hasNext,
-      ]),
-    );
-    expect(levels).toEqual([
-      [["a", 0, [0, 1, 2], false, true]],
-      [
-        ["c", 0, [0], true, true],
-        [null, 1, [1], true, true],
-        ["b", 2, [2], true, false],
-      ],
-      [["t", 0, [0, 1], true, false]],
-    ]);
-  });
-
-  test("have links from hop to hop, with the paths that take them", () => {
-    const links = levelsOf(paths, graph).map((level) =>
-      level.links.map(({ from, to, on }) => [from.lane, to.lane, on]),
-    );
-    expect(links).toEqual([
-      [],
-      [
-        [0, 2, [2]],
-        [0, 0, [0]],
-        [0, 1, [1]],
-      ],
-      [
-        [0, 0, [0]],
-        [1, 0, [1]],
-      ],
-    ]);
-  });
-
-  test("lose where only paths lead that do not reach the target, and others do", () => {
-    expect(isLossy([2], paths)).toBe(true);
-    expect(isLossy([0, 2], paths)).toBe(false);
-    expect(isLossy([], paths)).toBe(false);
-    expect(isLossy([0], [path(false, "a")])).toBe(false);
   });
 });
 

@@ -1,7 +1,7 @@
 /** The places of hops on a way: what a picture may never do, with random ways. */
 import { expect, test } from "bun:test";
+import type { Path } from "../../src/page/browser/pictures/bundle.ts";
 import { bundleOf, halfOf, layBundle } from "../../src/page/browser/pictures/bundle.ts";
-import type { Path } from "../../src/page/browser/pictures/paths-lanes.ts";
 import { segmentsOf, tintsOf, type WayHop } from "../../src/page/browser/pictures/segments.ts";
 import { BREAK, LEFT, layWay } from "../../src/page/browser/pictures/way-layout.ts";
 import { randomFrom } from "../lab/simulation.ts";

@@ -116,6 +116,7 @@ export const CHECK = {
         rtt: { min: 11.125, median: 12.25, max: 12.5 },
       },
     ],
+    here: [{ name: "firewall", status: "warn" }],
   },
 } satisfies CheckResult & { details: { location: string } };
 

@@ -1,4 +1,7 @@
-import type { Path } from "./paths-lanes.ts";
+import type { TraceResult } from "../../../tools/trace/result.ts";
+
+/** A path, as results show it. */
+export type Path = NonNullable<TraceResult["details"]["paths"]>[number];
 
 /** Threads that a closed bundle shows; more are shown in proportion. */
 const MOST_CLOSED = 16;

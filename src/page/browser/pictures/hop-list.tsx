@@ -7,17 +7,23 @@ interface HopListProps {
   hops: readonly Hop[];
   /** The hop behind which the way breaks. */
   brokenAfter?: number | undefined;
+  /** Short notes about a hop. */
+  notesOf?: (hop: Hop) => readonly string[];
 }
 
 /** The hops of a way with their names, addresses and times, and the break in its place. */
-export function HopList({ hops, brokenAfter }: HopListProps) {
+export function HopList({
+  hops,
+  brokenAfter,
+  notesOf = ({ details }) => hopNotes(details),
+}: HopListProps) {
   return (
     <ol class="hop-list">
       {hops.map((hop) => (
         <>
           <li class={`hop ${hop.ip === null ? "silent" : ""}`}>
             <span class="position">{hop.hop}</span>
-            <Who host={hop} notes={hopNotes(hop.details)} />
+            <Who host={hop} notes={notesOf(hop)} />
             <span class="time">{hop.rtt !== null && `${formatMs(hop.rtt)} ms`}</span>
           </li>
           {hop.hop === brokenAfter && (

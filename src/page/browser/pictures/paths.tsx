@@ -1,17 +1,13 @@
-import { formatMs } from "../../../tools/numbers.ts";
 import { traceNotes } from "../../../tools/trace/report.ts";
-import { plural } from "../../../util/text.ts";
-import { Who } from "./parts.tsx";
-import { type Graph, isLossy, levelsOf, type NodeRow, type Path } from "./paths-lanes.ts";
-
-/** Pixels: a lane of the picture, all of them together, and the height of the links between two hops. */
-const LANE = 16;
-const MOST = 96;
-const LINKS = 20;
+import type { Hop } from "../../../tools/trace/result.ts";
+import { inWords, plural } from "../../../util/text.ts";
+import type { Path } from "./bundle.ts";
+import { HopList } from "./hop-list.tsx";
 
 interface PathsProps {
   paths: readonly Path[];
-  graph: Graph;
+  /** The hops of all paths. */
+  nodes: readonly Hop[];
   /** The URL of a trace with one flow label. */
   linkOf: (flowLabel: number) => string;
   /** The index of the path that the way shows alone. */
@@ -19,21 +15,22 @@ interface PathsProps {
   onAlone(path: number): void;
 }
 
-/** The paths to a target: a graph of their hops from top to bottom, below a list with a link for each. */
-export function Paths({ paths, graph, linkOf, alone, onAlone }: PathsProps) {
-  const levels = levelsOf(paths, graph);
-  const lanes = Math.max(...levels.map(({ rows }) => rows.length));
-  const laneWidth = Math.min(LANE, MOST / lanes);
-  const kindOf = (on: readonly number[]) => (isLossy(on, paths) ? "lossy" : "");
-  const middle = (lane: number) => (lane + 0.5) * laneWidth;
-  const line = (on: readonly number[], near: number, far: number, y1: string, y2: string) => (
-    <line class={`edge ${kindOf(on)}`} x1={middle(near)} x2={middle(far)} y1={y1} y2={y2} />
-  );
-  // Beside a node pass the links that lead to nodes at its right, and from nodes at its left.
-  const stem = ({ lane: here }: NodeRow, { lane, on, hasPrevious, hasNext }: NodeRow) => {
-    const isAbove = lane < here ? hasNext : hasPrevious;
-    const isBelow = lane > here ? hasPrevious : hasNext;
-    return line(on, lane, lane, isAbove ? "0" : "50%", isBelow ? "100%" : "50%");
+/** The paths to a target, with a link for each, and the hops of all, with the paths that lead there. */
+export function Paths({ paths, nodes, linkOf, alone, onAlone }: PathsProps) {
+  const pathsBy = ({ hop, ip }: Hop) =>
+    paths.flatMap(({ addresses }, index) => (addresses[hop - 1] === ip ? index : []));
+  const firstBy = (node: Hop) => pathsBy(node)[0] ?? paths.length;
+  const notesOf = (node: Hop) => {
+    const by = pathsBy(node);
+    const ending = by.filter((index) => {
+      const { reached = true, addresses = [] } = paths[index] ?? {};
+      return !reached && addresses.length === node.hop;
+    });
+    return [
+      ...(by.length < paths.length && by.length > 0 ? [pathsText(by)] : []),
+      ...traceNotes(node.details, node.ip),
+      ...(ending.length > 0 ? [`${pathsText(ending)}: no reply from here on`] : []),
+    ];
   };
   return (
     <>
@@ -49,56 +46,14 @@ export function Paths({ paths, graph, linkOf, alone, onAlone }: PathsProps) {
             </button>
             <span class="soft">{plural(labels, "flow label")}</span>
             <a href={linkOf(flowLabel)}>Trace {flowLabel} alone</a>
-            {!reached && <span class="bad">not reached: {reason}</span>}
+            {!reached && <span class="bad">not reached: {inWords(reason)}</span>}
           </li>
         ))}
       </ol>
-      <ol class="graph" aria-label="Hops of all paths">
-        {levels.map(({ rows, links }) =>
-          rows.map((row) => (
-            <li class={`hop ${row.node.ip === null ? "silent" : ""}`}>
-              {row.lane === 0 && links.some(({ from, to }) => from.lane !== to.lane) && (
-                <svg class="links" width={lanes * laneWidth} height={LINKS} aria-hidden="true">
-                  {links.map(({ on, from, to }) => line(on, from.lane, to.lane, "0", "100%"))}
-                </svg>
-              )}
-              <svg class="lanes" width={lanes * laneWidth} aria-hidden="true">
-                {rows.map((other) => stem(row, other))}
-                <circle
-                  class={`node ${kindOf(row.on)} ${row.node.ip === null ? "hollow" : ""}`}
-                  cx={middle(row.lane)}
-                  cy="50%"
-                  r={Math.min(5, laneWidth / 2 - 1)}
-                />
-              </svg>
-              <About row={row} paths={paths} />
-            </li>
-          )),
-        )}
-      </ol>
-    </>
-  );
-}
-
-/** A node of the graph: its hop, host and notes, the paths that lead there, and those that end there. */
-function About({ row: { node, on }, paths }: { row: NodeRow; paths: readonly Path[] }) {
-  const { hop, ip, rtt, details } = node;
-  const ending = on.filter((index) => {
-    const { reached = true, addresses = [] } = paths[index] ?? {};
-    return !reached && addresses.length === hop;
-  });
-  const isOnSome = on.length < paths.length && on.length > 0;
-  const notes = [...(isOnSome ? [pathsText(on)] : []), ...traceNotes(details, ip)];
-  return (
-    <>
-      <span class="position">{hop}</span>
-      <span class="host">
-        <Who host={node} notes={notes} />
-        {ending.length > 0 && (
-          <span class="tag bad">{pathsText(ending)}: no reply from here on</span>
-        )}
-      </span>
-      <span class="time">{rtt !== null && `${formatMs(rtt)} ms`}</span>
+      <HopList
+        hops={nodes.toSorted((a, b) => a.hop - b.hop || firstBy(a) - firstBy(b))}
+        notesOf={notesOf}
+      />
     </>
   );
 }

@@ -57,7 +57,7 @@ export function TraceWay({
   );
 }
 
-/** The way to a target with its bundle of paths, and the list and the graph of them. */
+/** The way to a target with its bundle of paths, and the list of them. */
 function TracedPaths({
   document,
   asked,
@@ -66,7 +66,7 @@ function TracedPaths({
   asked: Asked<TraceDocument>;
 }) {
   const { ip, hops, details } = document;
-  const { paths = [], graph = { nodes: [], edges: [] }, location } = details;
+  const { paths = [], graph: { nodes } = { nodes: [] }, location } = details;
   const [isOpen, setOpen] = useState(false);
   const [isListed, setListed] = useState(false);
   const [alone, setAlone] = useState<number | null>(null);
@@ -83,7 +83,7 @@ function TracedPaths({
   };
   const onList = () => setListed(!isListed);
   const main = bundle?.main.addresses.flatMap(
-    (ip, at) => graph.nodes.find((node) => node.hop === at + 1 && node.ip === ip) ?? [],
+    (ip, at) => nodes.find((node) => node.hop === at + 1 && node.ip === ip) ?? [],
   );
   return (
     <>
@@ -96,7 +96,7 @@ function TracedPaths({
       <div class="more">
         <details open={isListed} onToggle={(event: Event) => setListed(isShown(event))}>
           <summary>Hops with addresses</summary>
-          <Paths {...{ paths, graph, linkOf, alone, onAlone }} />
+          <Paths {...{ paths, nodes, linkOf, alone, onAlone }} />
         </details>
       </div>
     </>
