@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GATEWAY, linkGateway } from "../here/places.ts";
 import { makeCertificate } from "../lab/certificate.ts";
+import { type KernelChain, startKernelChain } from "../lab/kernel-chain.ts";
 import { programMissing, testWith, usersMissing } from "../lab/lab.ts";
 import { until } from "../lab/metrics.ts";
 import { labEnvironment, run } from "../lab/run.ts";
@@ -40,6 +41,9 @@ const stack = new AsyncDisposableStack();
 let folder: string;
 let service: Service;
 let nginx: Bun.Subprocess;
+let chain: KernelChain;
+/** The watch of the way to the end of the chain. */
+let wayThere: string;
 
 const inGateway = (command: readonly string[]) => ["ip", "netns", "exec", "gateway", ...command];
 
@@ -79,7 +83,10 @@ beforeAll(async () => {
     await nginx.exited;
   });
   const resolver = stack.use(await startResolver(names));
-  writeFileSync(join(folder, "watches"), `${NAME} every=10s\n`);
+  chain = stack.use(await startKernelChain({ routers: 2 }));
+  wayThere = `trace ${chain.target}`;
+  const lines = [NAME, wayThere].map((name) => `${name} every=10s\n`);
+  writeFileSync(join(folder, "watches"), lines.join(""));
   service = stack.use(
     await startService({
       SIXSCOPE_WATCH_FILE: join(folder, "watches"),
@@ -100,15 +107,16 @@ async function ask<T>(path: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-const PATH = `/watch/${encodeURIComponent(NAME)}`;
+const pathOf = (name: string) => `/watch/${encodeURIComponent(name)}`;
 
-const changes = async () => (await ask<{ readonly changes: readonly Change[] }>(PATH)).changes;
+const changes = async (name: string) =>
+  (await ask<{ readonly changes: readonly Change[] }>(pathOf(name))).changes;
 
 /** How many runs there were, and the code of the last. */
-async function runs() {
+async function runs(name: string) {
   const { series } = await ask<{
     readonly series: readonly { readonly runs: number; readonly code: string | null }[];
-  }>(`${PATH}?since=1h&points=360`);
+  }>(`${pathOf(name)}?since=1h&points=360`);
   const measured = series.filter(({ runs }) => runs > 0);
   return { count: measured.reduce((sum, { runs }) => sum + runs, 0), code: measured.at(-1)?.code };
 }
@@ -117,23 +125,23 @@ async function runs() {
 const MOST_RUNS = 3;
 
 /** Changes the truth, and returns what is told of it: one change with both sides. */
-async function toldOf(change: () => unknown): Promise<Change & Sides> {
-  const before = (await changes()).length;
-  const { count } = await runs();
+async function toldOf(name: string, change: () => unknown): Promise<Change & Sides> {
+  const before = (await changes(name)).length;
+  const { count } = await runs(name);
   await change();
-  await until(async () => (await changes()).length > before);
-  expect((await runs()).count - count).toBeLessThanOrEqual(MOST_RUNS);
-  const all = await changes();
+  await until(async () => (await changes(name)).length > before);
+  expect((await runs(name)).count - count).toBeLessThanOrEqual(MOST_RUNS);
+  const all = await changes(name);
   expect(all.length).toBe(before + 1);
   const [told] = all.toSorted((a, b) => b.id - a.id);
-  return { ...(told as Change), ...(await ask<Sides>(`${PATH}/changes/${told?.id}`)) };
+  return { ...(told as Change), ...(await ask<Sides>(`${pathOf(name)}/changes/${told?.id}`)) };
 }
 
 labTest("a certificate, an address and the death of a site are told, each once", async () => {
-  await until(async () => (await runs()).count >= 2);
-  expect([(await runs()).code, await changes()]).toEqual(["works", []]);
+  await until(async () => (await runs(NAME)).count >= 2);
+  expect([(await runs(NAME)).code, await changes(NAME)]).toEqual(["works", []]);
 
-  const renewed = await toldOf(async () => {
+  const renewed = await toldOf(NAME, async () => {
     for (const name of ["cert", "key"])
       writeFileSync(join(folder, `${name}.pem`), readFileSync(join(folder, `second-${name}.pem`)));
     nginx.kill("SIGHUP");
@@ -141,13 +149,13 @@ labTest("a certificate, an address and the death of a site are told, each once",
   expect([renewed.kind, renewed.confirmed]).toEqual(["certificate", true]);
   expect(renewed.diff.map(({ kind }) => kind)).toEqual(["certificate"]);
 
-  const moved = await toldOf(() => {
+  const moved = await toldOf(NAME, () => {
     names[SITE] = [MOVED];
   });
   expect([moved.kind, moved.confirmed]).toEqual(["addresses", true]);
   expect(moved.text).toContain(MOVED);
 
-  const died = await toldOf(async () => {
+  const died = await toldOf(NAME, async () => {
     nginx.kill();
     await nginx.exited;
   });
@@ -155,4 +163,20 @@ labTest("a certificate, an address and the death of a site are told, each once",
   const codeOf = (side: object) =>
     (side as { details: { verdict: { code: string } } }).details.verdict.code;
   expect([codeOf(died.before), codeOf(died.after)]).toEqual(["works", "port-closed"]);
+});
+
+labTest("a router in the place of another is told once, with its hop", async () => {
+  await until(async () => (await runs(wayThere)).count >= 2);
+  expect([(await runs(wayThere)).code, await changes(wayThere)]).toEqual(["reached", []]);
+  const [, old = ""] = chain.hops;
+  const other = old.replace(/2$/, "9");
+  const replaced = await toldOf(wayThere, async () => {
+    await chain.exec(2, ["ip", "addr", "add", `${other}/64`, "dev", "uplink", "nodad"]);
+    await chain.exec(1, ["ip", "route", "replace", `${chain.target}/128`, "via", other]);
+    await chain.exec(2, ["ip", "addr", "del", `${old}/64`, "dev", "uplink"]);
+  });
+  expect([replaced.kind, replaced.confirmed]).toEqual(["path", true]);
+  expect(replaced.text).toContain(other);
+  const secondHop = (side: object) => (side as { hops: { ip: string }[] }).hops[1]?.ip;
+  expect([replaced.before, replaced.after].map(secondHop)).toEqual([old, other]);
 });
