@@ -9,7 +9,8 @@ import type { Asked, View } from "./picture.ts";
 import { type Break, tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
 import { ByPlace, Tried } from "./tried.tsx";
-import { type End, isMixed, ON_ONE_SCALE, shortMs, Way, type WayProps } from "./way.tsx";
+import { isMixed, ON_ONE_SCALE, Way, type WayProps } from "./way.tsx";
+import { type End, shortMs } from "./way-marks.tsx";
 
 /** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
 export const checkView: View<CheckDocument> = {

@@ -4,7 +4,8 @@ import { bundleOf, MOST_OPEN } from "./bundle.ts";
 import { Paths } from "./paths.tsx";
 import type { Asked, View } from "./picture.ts";
 import { tintsOf, type WayHop } from "./segments.ts";
-import { type End, ON_ONE_SCALE, type ShownBundle, shortMs, Way, type WayProps } from "./way.tsx";
+import { ON_ONE_SCALE, type ShownBundle, Way, type WayProps } from "./way.tsx";
+import { type End, shortMs } from "./way-marks.tsx";
 
 /** What is known of the way to a target. */
 interface TracedWay {
