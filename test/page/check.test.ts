@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { packed } from "../../src/page/browser/packed.ts";
+import { LEFT } from "../../src/page/browser/pictures/way-layout.ts";
 import { STEPS } from "../../src/tools/here/codes.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
 import { CHECKS } from "./check-documents.ts";
@@ -93,6 +94,31 @@ pageTest.each([
     sum(({ worked }) => worked),
     sum(({ made, worked }) => made - worked),
   ]);
+});
+
+pageTest.each(["works", "hole"])("%s: both ways have one scale", async (name) => {
+  await show(name);
+  const [six, four] = await Promise.all(
+    [0, 1].map((at) =>
+      page
+        .locator(".lane")
+        .nth(at)
+        .evaluate((lane) =>
+          [...lane.querySelectorAll("circle.ring"), ...lane.querySelectorAll("rect.site")].map(
+            (mark) =>
+              Number(
+                mark.getAttribute("cx") ??
+                  Number(mark.getAttribute("x")) + Number(mark.getAttribute("width")) / 2,
+              ),
+          ),
+        ),
+    ),
+  );
+  const { path, attempts } = CHECKS[name]?.details ?? {};
+  const at = path?.hops.findIndex(({ rtt }) => rtt === 9.1) ?? -1;
+  const ms = attempts?.find(({ ip, kind }) => kind === "connect" && !ip.includes(":"))?.rtt?.median;
+  const perMs = ((four?.[0] ?? 0) - LEFT) / (ms ?? 0);
+  expect(six?.[at]).toBeCloseTo(LEFT + 9.1 * perMs, 1);
 });
 
 pageTest("the caption names the hops of the break, and the list has it in its place", async () => {

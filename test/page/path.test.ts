@@ -89,7 +89,7 @@ describe("mtr", () => {
     const lines = (await copied("Copy as text")).split("\n");
     expect(lines[0]).toBe("mtr");
     expect(lines[3]).toMatch(/^hop +loss +sent +rcvd +last +avg +best +worst +stdev .* address$/);
-    expect(lines[4]).toMatch(/^ +1 +0% +2 +2( +\d+\.\d\d){8} +2001:db8:106::1 .*<img/);
+    expect(lines[4]).toMatch(/^ +1 +0% +2 +2( +\d+\.\d+){8} +2001:db8:106::1 .*<img/);
     expect(lines).toContain("hostile.example.test (2001:db8:6::1)");
     // Its network has markup in its name too.
     expect(await page.locator(".hop .tag").first().textContent()).toBe(`AS64503 ${MARKUP}`);

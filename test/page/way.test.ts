@@ -65,6 +65,17 @@ test("times are on one scale, so that a faster way ends earlier", () => {
   expect(end(100)).toBeCloseTo(WIDTH, 5);
 });
 
+test("a way gives way to the scale of another", () => {
+  for (const seed of SEEDS) {
+    const { hops, endMs, breakAfter, mostMs } = wayOf(seed);
+    const options = { width: WIDTH, mostMs, breakAfter };
+    const mostPerMs = layWay(hops, endMs, options).perMs / 2;
+    const { perMs, end } = layWay(hops, endMs, { ...options, mostPerMs });
+    expect(perMs).toBe(mostPerMs);
+    expect(end).toBeLessThanOrEqual(WIDTH + 0.001);
+  }
+});
+
 test("every hop is in one segment, in order, and neighbours differ", () => {
   for (const seed of SEEDS) {
     const { hops } = wayOf(seed);

@@ -17,9 +17,10 @@ export const checkView: View<CheckDocument> = {
   hasOwnFacts: true,
   hasOwnComparison: true,
   insteadOfTables: (document, asked) => <Check {...{ document, asked }} />,
-  way: (document, asked, place) => (
-    <Way {...wayOf(document, asked)} {...ON_ONE_SCALE} label={place} />
-  ),
+  way: (document, asked, place) => {
+    const beside = asked.all.map((each) => ({ ...wayOf(each, asked), ...ON_ONE_SCALE }));
+    return <Way {...wayOf(document, asked)} {...ON_ONE_SCALE} {...{ beside }} label={place} />;
+  },
   advice,
   overPlaces: (places) => <ByPlace places={places} />,
   more: ({ steps, details: { path } }) => (
@@ -84,7 +85,8 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
   const isDns = isDnsAtFault(document);
   const way = wayOf(document, asked);
-  const shared = { tints: way.tints, mostMs: way.mostMs };
+  const beside = asked.all.map((each) => wayOf(each, asked));
+  const shared = { tints: way.tints, mostMs: way.mostMs, beside };
   return (
     <>
       {advice(document, asked)}
@@ -108,7 +110,7 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
           </section>
         )
       )}
-      <Way {...way} />
+      <Way {...way} {...{ beside }} />
       {[...ips]
         .filter(([ip]) => !isIpv6(ip))
         .map(([ip, rows]) => (

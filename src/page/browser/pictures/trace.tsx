@@ -18,42 +18,51 @@ interface TraceWayProps
   extends TracedWay,
     Pick<WayProps, "label" | "note" | "lies" | "first" | "least"> {
   /** The ways that are shown side by side, on one scale. */
-  all: readonly Pick<TracedWay, "hops">[];
+  all: readonly TracedWay[];
   isRunning?: boolean;
   bundle?: ShownBundle | null;
+}
+
+/** The hops of a way, where it ends, and where it breaks. */
+function trackOf({ ip, hops, reached }: TracedWay, isRunning: boolean) {
+  const last = hops.at(-1);
+  const isSite = last !== undefined && (reached === true || last.ip === ip);
+  const ms = isSite ? last.rtt : null;
+  const end: End = {
+    text: ms === null ? (isRunning ? "" : "not reached") : `${shortMs(ms)} ms`,
+    note: isRunning && !isSite ? `asking hop ${(last?.hop ?? 0) + 1} …` : "",
+    tone: isRunning || isSite ? null : "bad",
+    ms,
+  };
+  const before = isSite ? hops.slice(0, -1) : hops;
+  const heard = before.findLast(({ ip }) => ip !== null)?.hop ?? 0;
+  const isBroken = !isRunning && !isSite;
+  return {
+    ...{ hops: before, ends: [end] as const },
+    break: isBroken ? { after: heard, text: "Nothing answers behind here" } : null,
+  };
 }
 
 /** The way to a target as far as a trace has come, and where it ends. */
 export function TraceWay({
   ip,
   hops,
-  reached = false,
+  reached,
   all,
+  bundle,
   isRunning = false,
   ...manner
 }: TraceWayProps) {
-  const last = hops.at(-1);
-  if (last === undefined) return null;
-  const isSite = reached || last.ip === ip;
-  const ms = isSite ? last.rtt : null;
+  if (hops.length === 0) return null;
   const times = all.flatMap(({ hops }) => hops.flatMap(({ rtt }) => rtt ?? []));
-  const end: End = {
-    text: ms === null ? (isRunning ? "" : "not reached") : `${shortMs(ms)} ms`,
-    note: isRunning && !isSite ? `asking hop ${last.hop + 1} …` : "",
-    tone: isRunning || isSite ? null : "bad",
-    ms,
-  };
-  const before = isSite ? hops.slice(0, -1) : hops;
-  const heard = before.findLast(({ ip }) => ip !== null)?.hop ?? 0;
+  const shared = { mostMs: Math.max(0.1, ...times), ...manner };
   return (
     <Way
-      {...manner}
-      hops={before}
+      {...shared}
+      {...trackOf({ ip, hops, reached }, isRunning)}
       tints={tintsOf(all.map((each) => each.hops))}
-      mostMs={Math.max(0.1, ...times)}
-      ends={[end]}
-      isRunning={isRunning}
-      break={isRunning || isSite ? null : { after: heard, text: "Nothing answers behind here" }}
+      beside={all.map((each) => ({ ...shared, ...trackOf(each, isRunning) }))}
+      {...{ bundle, isRunning }}
     />
   );
 }
@@ -90,7 +99,7 @@ function TracedPaths({
     <>
       <TraceWay
         label="IPv6"
-        {...{ ip, all: asked.all, hops: main ?? hops }}
+        {...{ ip, all: asked.all.map(wayOf), hops: main ?? hops }}
         reached={bundle?.main.reached ?? details.reached}
         bundle={bundle && { ...bundle, isOpen, isListed, alone, onOpen, onList, onAlone }}
       />
@@ -106,8 +115,11 @@ function TracedPaths({
 
 const isShown = ({ currentTarget }: Event) => (currentTarget as HTMLDetailsElement).open;
 
-const tracedWay = ({ ip, hops, details }: TraceDocument, { all }: Asked<TraceDocument>) => ({
-  ...{ ip, hops, reached: details.reached, all, isRunning: details.verdict === undefined },
+const wayOf = ({ ip, hops, details: { reached } }: TraceDocument) => ({ ip, hops, reached });
+
+const tracedWay = (document: TraceDocument, { all }: Asked<TraceDocument>) => ({
+  ...{ ...wayOf(document), all: all.map(wayOf) },
+  isRunning: document.details.verdict === undefined,
 });
 
 const hasPaths = ({ details: { paths = [], graph } }: TraceDocument) =>

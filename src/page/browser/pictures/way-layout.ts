@@ -32,8 +32,10 @@ interface Options {
   /** The hops between which there are several paths. */
   readonly bundle?: { readonly near: number; readonly far: number } | null;
   /** Pixels to the first hop, and between two, at least. */
-  readonly first?: number;
-  readonly least?: number;
+  readonly first?: number | undefined;
+  readonly least?: number | undefined;
+  /** Pixels a millisecond, at most. */
+  readonly mostPerMs?: number;
 }
 
 /**
@@ -41,12 +43,20 @@ interface Options {
  * share the distance to the next answer. Where there is too little room, the scale gives way.
  *
  * @param endMs the time of the site; null if it was not reached, which puts it at the end
- * @returns the hops, the place of the site, and where the break begins
+ * @returns the hops, the place of the site, where the break begins, and pixels a millisecond
  */
 export function layWay<Hop extends WayHop>(
   hops: readonly Hop[],
   endMs: number | null,
-  { width, mostMs, breakAfter, bundle, first = FIRST, least = LEAST }: Options,
+  {
+    width,
+    mostMs,
+    breakAfter,
+    bundle,
+    first = FIRST,
+    least = LEAST,
+    mostPerMs = Infinity,
+  }: Options,
 ) {
   const rows = folded(hops);
   const room = Math.min(least, (width - first - BREAK - (bundle ? BUNDLE : 0)) / (rows.length + 2));
@@ -85,7 +95,8 @@ export function layWay<Hop extends WayHop>(
     go(endMs === null ? Math.max(width, least) : Math.max(least, LEFT + endMs * perMs + shift));
     return { xs, breakAt, end: x };
   };
-  let perMs = Math.max(0, width - LEFT - (breakAfter === null ? 0 : BREAK)) / (mostMs || 1);
+  const free = Math.max(0, width - LEFT - (breakAfter === null ? 0 : BREAK));
+  let perMs = Math.min(free / (mostMs || 1), mostPerMs);
   let laid = lay(perMs);
   // The least distances may push the end out.
   for (let tries = 0; tries < 24 && laid.end > width; tries++) {
@@ -93,7 +104,8 @@ export function layWay<Hop extends WayHop>(
     laid = lay(perMs);
   }
   const { xs, breakAt, end } = laid;
-  return { placed: rows.map((row, at): Placed<Hop> => ({ ...row, x: xs[at] ?? 0 })), breakAt, end };
+  const placed = rows.map((row, at): Placed<Hop> => ({ ...row, x: xs[at] ?? 0 }));
+  return { placed, breakAt, end, perMs };
 }
 
 /** Hops, of which more than three silent ones in a row are one. */

@@ -48,20 +48,29 @@ export interface ShownBundle extends Bundle {
   onAlone(path: number): void;
 }
 
-export interface WayProps {
-  label: string;
-  /** Below the label. */
-  note?: string;
+/** A way as far as its scale depends on it. */
+export interface Track {
   hops: readonly WayHop[];
-  tints: ReadonlyMap<string, number>;
   /** Milliseconds at the end of the scale. */
   mostMs: number;
   /** The first is where the line leads; to the others it forks behind the last hop. */
   ends: readonly [End, ...End[]];
   break?: Break | null | undefined;
+  bundle?: ShownBundle | null | undefined;
+  /** The least distances, where several ways have one scale. */
+  first?: number;
+  least?: number;
+}
+
+export interface WayProps extends Track {
+  label: string;
+  /** Below the label. */
+  note?: string;
+  tints: ReadonlyMap<string, number>;
+  /** The ways whose scale it shares. */
+  beside?: readonly Track[];
   /** Hops of which one may be at fault, and what is known. */
   doubt?: { readonly text: string } | null | undefined;
-  bundle?: ShownBundle | null | undefined;
   isRunning?: boolean;
   /** Why nothing is known of it, in a few words. */
   unknown?: string | undefined;
@@ -69,9 +78,6 @@ export interface WayProps {
   isThin?: boolean;
   /** True for a way that is compared with the one beside it, and lies in any room. */
   lies?: boolean;
-  /** The least distances, where several ways have one scale. */
-  first?: number;
-  least?: number;
 }
 
 /** The width of an element in pixels, as it changes. */
@@ -157,19 +163,25 @@ const heightOf = ({ attempts }: End, hasStrands: boolean) =>
 
 type LaneProps = WayProps & { readonly room: number };
 
+/** A way in pixels, with at most so many a millisecond. */
+const layTrack = (
+  { hops, ends, break: broken, bundle = null, ...scale }: Track,
+  room: number,
+  mostPerMs = Infinity,
+) =>
+  layWay(hops, ends[0].ms, {
+    ...{ ...scale, bundle, mostPerMs, width: room - RESULTS - LEFT },
+    breakAfter: ends.length > 1 ? null : (broken?.after ?? null),
+  });
+
 /** Where each part of a lane stands, in pixels. */
 function laneOf(props: LaneProps) {
-  const { hops, ends, room, bundle, isThin = false } = props;
+  const { hops, ends, room, bundle, beside = [], isThin = false } = props;
   const width = room - RESULTS;
-  const [first] = ends;
   const forks = ends.length > 1;
-  const isReached = first.ms !== null;
-  const laid = layWay(hops, first.ms, {
-    ...{ width: width - LEFT, mostMs: props.mostMs, bundle: bundle ?? null },
-    breakAfter: forks ? null : (props.break?.after ?? null),
-    ...(props.first !== undefined && { first: props.first }),
-    ...(props.least !== undefined && { least: props.least }),
-  });
+  const isReached = ends[0].ms !== null;
+  const mostPerMs = Math.min(...beside.map((track) => layTrack(track, room).perMs));
+  const laid = layTrack(props, room, mostPerMs);
   const { end, breakAt } = laid;
   const placed = bundle ? laid.placed.filter(({ hop }) => !isInside(hop, bundle)) : laid.placed;
   const from = placed.findLast(({ hop }) => bundle && hop.hop <= bundle.near)?.x ?? LEFT;
