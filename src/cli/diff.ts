@@ -10,6 +10,8 @@ const STATUS = { same: 0, different: 1, wrong: 2 } as const;
 /** Of a file or of a line; the longest result of a tool has fewer. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
+const NO_RESULT = "one of the two is missing, or is not a result of a tool";
+
 /** Two documents, and the name that tells them from others of their files. */
 interface Pair {
   readonly name: string;
@@ -63,9 +65,16 @@ export async function runDiff(
 
 /** @throws Error if they cannot be compared */
 function differencesOf(before: unknown, after: unknown) {
-  if (!isDocument(before) || !isDocument(after)) {
-    throw new Error("one of the two is missing, or is not a result of a tool");
+  try {
+    return compare(before, after);
+  } catch (error) {
+    // A part of a document is not of its kind.
+    throw error instanceof TypeError ? new Error(NO_RESULT) : error;
   }
+}
+
+function compare(before: unknown, after: unknown) {
+  if (!isDocument(before) || !isDocument(after)) throw new Error(NO_RESULT);
   const [tool, other] = [toolOf(before), toolOf(after)];
   if (tool === null || other === null || tool === other) return diff(before, after);
   throw new Error(`results of two tools cannot be compared, ${tool} and ${other}`);
@@ -83,7 +92,12 @@ async function* pairsOfInput(): AsyncGenerator<Pair> {
 async function* pairsOf(before: string, after: string): AsyncGenerator<Pair> {
   const [ones, others] = [await read(before), await read(after)];
   const [[one] = [], [other] = []] = [[...ones.values()], [...others.values()]];
-  if (ones.size === 1 && others.size === 1) return yield { name: "", before: one, after: other };
+  if (
+    ones.size === 1 &&
+    others.size === 1 &&
+    ones.keys().next().value === others.keys().next().value
+  )
+    return yield { name: "", before: one, after: other };
   for (const name of new Set([...ones.keys(), ...others.keys()])) {
     yield { name, before: ones.get(name), after: others.get(name) };
   }
@@ -106,5 +120,7 @@ async function read(path: string): Promise<ReadonlyMap<string, unknown>> {
     const { target, hostname = target, name = hostname } = Object(document);
     return [`${name ?? ""}`, document];
   });
-  return new Map(documents);
+  const byName = new Map(documents);
+  if (byName.size === documents.length) return byName;
+  throw new Error(`${path} has several documents about one target; give diff one of them`);
 }

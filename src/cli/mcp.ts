@@ -181,6 +181,8 @@ function textsOf({ name: tool }: Tool, { parameters }: Endpoint, given: Record<s
   const missing = names.find((name) => parameters[name]?.in === "path" && !(name in given));
   if (missing) throw wrong(missing, null, `an example is ${parameters[missing]?.example}`);
   readTexts(parameters, texts);
+  const odd = names.find((name) => typeof given[name] === "object");
+  if (odd) throw wrong(odd, texts[odd] ?? null, "give a text or a number");
   return texts;
 }
 

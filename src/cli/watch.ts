@@ -109,6 +109,7 @@ async function addWatches(lines: readonly string[], settings: Settings, command:
   const rules = scheduleRules(settings);
   const added = lines.map((line) => {
     try {
+      if (/[\r\n]/.test(line)) throw new WatchError("it is more than one line");
       return parseWatch(line, rules);
     } catch (error) {
       return command.error(`error: ${quote(line)} cannot be watched: ${reasonOf(error)}`);
@@ -129,6 +130,7 @@ async function addWatches(lines: readonly string[], settings: Settings, command:
  * @throws WatchError if there is no such line
  */
 async function removeWatch(name: string, settings: Settings) {
+  if (name === "" || name.startsWith("#")) throw notWatched(name);
   const path = await changeFile(settings, (text) => {
     const lines = text.split("\n");
     const others = lines.filter((line) => nameOf([line.replace(/\s#.*/, "")]) !== name);
@@ -151,7 +153,9 @@ const lineOf = (...cells: readonly (string | number | false | null | undefined)[
 async function listWatches(json: true | undefined, settings: Settings) {
   const document = await askWatches(settings);
   if (json) return JSON.stringify(document);
+  const { problem } = document.details;
   const wrong = document.details.wrong.map(({ line, text }) => lineOf(`line ${line}`, text));
+  if (problem) wrong.unshift(lineOf(`The history is not kept: ${problem}`));
   const lines = document.watches.map(({ name, verdict }) =>
     lineOf(name, verdict?.code ?? "no run yet", verdict && `since ${verdict.since}`, verdict?.text),
   );

@@ -45,7 +45,9 @@ export function toolOf(document: object): (typeof WATCH_TOOLS)[number] | null {
 
 /** True for a document of a tool, or of an error. */
 export const isDocument = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && (toolOf(value) !== null || "error" in value);
+  typeof value === "object" &&
+  value !== null &&
+  (toolOf(value) !== null || typeof Object(value).error?.code === "string");
 
 /** The documents and errors in a document by location; of one without several, by an empty name. */
 export function answersOf(document: object): ReadonlyMap<string, object> {

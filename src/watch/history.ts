@@ -109,6 +109,8 @@ export class History implements Outbox {
   readonly #maxBytes: number;
   readonly #log: Log;
   #db: Database | null = null;
+  /** The file that is open, by its inode; a write to one that was removed is lost. */
+  #inode: number | undefined;
   #problem: string | null = null;
   #isRefused = false;
   #retryMs = 0;
@@ -386,6 +388,7 @@ export class History implements Outbox {
 
   /** One transaction; makes room by deleting what is oldest if the file may not grow. */
   #write(action: (db: Database) => void): boolean {
+    if (this.#problem === null && this.#inode !== inodeOf(this.#path)) this.#begin();
     if (this.#problem !== null && Date.now() >= this.#retryMs && !this.#isRefused) this.#open();
     const db = this.#db;
     if (db === null) return false;
@@ -405,6 +408,16 @@ export class History implements Outbox {
         return false;
       }
     }
+  }
+
+  /** Opens the file that is there now, or a new one. */
+  #begin(): void {
+    this.#fail(new Error("the file was removed or replaced; what it had is not there any more"));
+    this.#db?.close();
+    this.#db = null;
+    this.#watchIds.clear();
+    this.#wordIds.clear();
+    this.#open();
   }
 
   #isAtLimit(db: Database): boolean {
@@ -459,6 +472,7 @@ export class History implements Outbox {
         throw error;
       }
       this.#db = db;
+      this.#inode = inodeOf(this.#path);
       open?.close();
     } catch (error) {
       this.#fail(error);
@@ -505,6 +519,8 @@ export class History implements Outbox {
     this.#problem = problem;
   }
 }
+
+const inodeOf = (path: string) => attempt(() => statSync(path).ino);
 
 /** The version of the tables in a file, without opening it as a database; 0 for a new one. */
 function versionOf(path: string): number {

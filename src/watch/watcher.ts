@@ -44,6 +44,9 @@ const OF_SERVICE: readonly ErrorCode[] = [
   ...(["LOCATION_NOT_FOUND", "LOCATION_TIMEOUT", "LOCATION_UNAVAILABLE"] as const),
 ];
 
+/** What came of a question that did not leave this machine, or met no resolver. */
+const RCODES_OF_SERVICE = ["SHORTAGE", "UNREACHABLE"];
+
 /** Runs that confirm a change: another path that a router chose by packet seldom comes three times. */
 const CONFIRMATIONS = { path: 2, others: 1 } as const;
 
@@ -406,8 +409,12 @@ export class Watcher implements Watching {
         return { reason: GAPS.internal };
       }
       const { code, message, body, details } = error;
-      if (!OF_SERVICE.includes(code)) return { document: body };
-      const { retryAfterSeconds } = details as { retryAfterSeconds?: number };
+      const { retryAfterSeconds, rcode = "" } = details as {
+        readonly retryAfterSeconds?: number;
+        readonly rcode?: string;
+      };
+      if (!OF_SERVICE.includes(code) && !RCODES_OF_SERVICE.includes(rcode))
+        return { document: body };
       return { reason: message, retryMs: retryAfterSeconds && retryAfterSeconds * 1000 };
     }
   }

@@ -271,7 +271,7 @@ describe("Ping", () => {
     expect(dots).toBeGreaterThanOrEqual(2);
     expect(await page.locator(".rows tbody tr").count()).toBe(dots);
     expect(await textOf(".facts div:first-child dd")).toBe(`${dots} of ${dots}, 0 % lost`);
-    expect(await textOf(".announce p")).toBe(`Replies: ${dots} of ${dots}, 0 % lost`);
+    expect(await textOf(".announce")).toContain(`to all ${dots} requests`);
   });
 });
 
@@ -285,8 +285,10 @@ describe("A run", () => {
     for (let run = 1; run <= 5; run++) {
       await start(page, stage.service.key);
       await page.getByText(/, [1-9]\d* of 90 rounds$/).waitFor();
+      await page.locator(".announce", { hasText: /^So far, the target replied to/ }).waitFor();
       await button("Stop").click();
       await page.getByText(/, stopped after [1-9]\d* of 90 rounds, /).waitFor();
+      expect(await textOf(".announce")).toStartWith("The target replied to");
       // Long enough for a click to have had a second effect.
       await page.evaluate("new Promise((done) => setTimeout(done, 100))");
       expect(requests).toBe(run);
@@ -458,7 +460,36 @@ describe("Trace", () => {
   });
 });
 
+pageTest.each(["check", "dns", "ping"])("%s: white space alone asks nothing", async (tool) => {
+  let requests = 0;
+  page.on("request", () => requests++);
+  await open(`#/${tool}`);
+  await page.fill("#subject", "   ");
+  const before = requests;
+  await page.keyboard.press("Enter");
+  await page.evaluate("new Promise((done) => setTimeout(done, 100))");
+  expect(requests).toBe(before);
+  expect(await page.locator(".problem").allTextContents()).toEqual([]);
+});
+
 describe("the key", () => {
+  pageTest("leaves the focus where one goes on", async () => {
+    const active = () => page.evaluate<string>("document.activeElement.id");
+    await open("#/ping/www.example.test?count=1");
+    await button("Run").click();
+    await page.fill("#key", "wrong");
+    await page.keyboard.press("Enter");
+    await page.locator("#key-problem", { hasText: "key" }).waitFor();
+    expect(await active()).toBe("key");
+    await page.fill("#key", stage.service.key);
+    await page.keyboard.press("Enter");
+    await ended(page);
+    expect(await active()).toBe("subject");
+    await button("More").click();
+    await button("Remove key").click();
+    expect(await active()).toBe("subject");
+  });
+
   pageTest("is asked for once, stays in the tab, and can be forgotten", async () => {
     await runTool("#/ping/www.example.test?count=1");
     await button("More").click();

@@ -44,7 +44,17 @@ test.each<[what: string, places: Place[], answer: object | null]>([
   [
     "none",
     [at("ams", "unreachable"), failed],
+    { tone: "bad", word: "From neither place.", headline: "From ams: It is unreachable." },
+  ],
+  [
+    "none that all say alike",
+    [at("ams", "unreachable"), at("fra", "unreachable")],
     { tone: "bad", word: "From neither place.", headline: "It is unreachable." },
+  ],
+  [
+    "some that work in part",
+    [at("ams", "sometimes"), at("fra", "partly"), at("lax", "unreachable")],
+    { tone: "warn", word: "Partly.", headline: "From lax: It is unreachable." },
   ],
   ["one that has not ended", [at("ams", "reached"), { ...failed, problem: null }], null],
   ["one place", [at("ams", "reached")], null],

@@ -238,7 +238,8 @@ export async function start(page: Page, key: string, name: string | RegExp = /^(
 /** Waits until the tool that the page shows has ended. */
 export async function ended(page: Page): Promise<void> {
   await page
-    .locator('#result[aria-busy="false"] .stamp, #result[aria-busy="false"] .problem')
+    // A refusal may stand at a field.
+    .locator('body:has(#result[aria-busy="false"]) :is(.stamp, .problem)')
     .first()
     .waitFor();
 }

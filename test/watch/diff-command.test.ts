@@ -60,6 +60,9 @@ test.each<[about: string, before: string, after: string, status: number, printed
   ],
   ["an error that stays", lines(FAILED, OTHER), lines(OTHER, FAILED), 0, /^$/],
   ["a name in one file alone", lines(CHECK, OTHER), lines(OTHER), 1, /^$/],
+  ["another name alone", lines(CHECK), lines(OTHER), 1, /^$/],
+  ["two documents of one name", lines(CHECK, BROKEN), lines(CHECK, BROKEN), 2, /^$/],
+  ["an error that is none", lines(CHECK), '{"name":"www.example.com","error":null}', 2, /^$/],
   ["two tools", lines(CHECK), lines(MTU), 2, /^$/],
   ["no document", lines(CHECK), "{}", 2, /^$/],
   ["a document that only looks like one", lines(CHECK), '{"steps":5}', 2, /^$/],
@@ -115,6 +118,17 @@ test("with -, each line has an answer", async () => {
   const { answers, stderr, status } = await diffLines(lines(...pairs));
   expect(answers.map(({ differences }) => differences.length)).toEqual([0, 1]);
   expect([stderr, status]).toEqual(["", 1]);
+});
+
+test("a document whose parts are none is refused in a sentence", async () => {
+  const odd = [{ locations: 5 }, { hops: null }, { steps: 5 }, { records: 1 }, { interfaces: [] }];
+  const { stderr, status } = await diffLines(
+    lines(...odd.map((one) => ({ before: one, after: one }))),
+  );
+  expect(status).toBe(2);
+  expect(stderr.trim().split("\n")).toEqual(
+    odd.map(() => expect.stringContaining("is not a result of a tool")),
+  );
 });
 
 test("with -, a line that is wrong is told, and the others are answered", async () => {

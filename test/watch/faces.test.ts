@@ -148,6 +148,12 @@ labTest(
     const wrong = await command("add", "ping ::1 count=3", "ping a b");
     expect(wrong.status).toBe(2);
     expect(wrong.stderr).toContain('"ping a b" cannot be watched: ');
+    expect((await command("add", "check\nwww.example.com")).status).toBe(2);
+    for (const name of ["", "every=5m", "# a comment"]) {
+      const before = await Bun.file(file()).text();
+      expect((await command("remove", name)).status).not.toBe(0);
+      expect(await Bun.file(file()).text()).toBe(before);
+    }
     expect((await command("remove", "ping", "::1", "count=2")).status).toBe(0);
     // A wrong line can be removed too, which no run has.
     expect((await command("remove", "ping a b")).status).toBe(0);

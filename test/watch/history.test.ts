@@ -217,6 +217,19 @@ testWith(labMissing)(
   },
 );
 
+test("a file that is removed or replaced meanwhile is told, and a new one is begun", () => {
+  using history = open();
+  for (const prepare of [() => {}, () => writeFileSync(file, "")]) {
+    expect(history.addRun(NAME, runAt(1))).toBe(true);
+    for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
+    prepare();
+    expect(history.addRun(NAME, runAt(2))).toBe(true);
+    using other = open();
+    const all = { sinceMs: EPOCH_MS, untilMs: 2 * EPOCH_MS, points: 1 };
+    expect(other.series(NAME, all)[0]?.runs).toBe(1);
+  }
+});
+
 testWith(labMissing)("a read-only disk is told, and what was kept can be read", async () => {
   const before = open();
   for (let number = 0; number < 5; number++) before.addRun(NAME, runAt(number));

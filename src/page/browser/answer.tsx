@@ -103,7 +103,11 @@ export function Answer(props: AnswerProps) {
     );
   }
   return (
-    <div class={`announce verdict ${parts.tone ?? ""}`} role="status">
+    <div
+      class={`announce verdict ${parts.tone ?? ""}`}
+      role="status"
+      aria-live={isRunning ? "off" : "polite"}
+    >
       <Headline {...parts} level={level} />
     </div>
   );

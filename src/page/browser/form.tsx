@@ -48,6 +48,7 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
   const problemAt = problemsOf(current, tool);
   const isKeyWanted = needsKey && CALLER.needsKey;
   const start = (repeat?: View["repeat"]) => {
+    if (tool.subject && subject.trim() === "") return;
     if (isKeyWanted && storedKey() === null) return setAsksKey(true);
     setAsksKey(false);
     const chosen = names
@@ -75,15 +76,18 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
     const timer = setTimeout(start, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [bookmark, subject]);
+  const isKeyRefused = problemAt(KEY) !== null;
   useEffect(() => {
-    if (asksKey) document.getElementById(KEY)?.focus();
-  }, [asksKey]);
+    if (asksKey || isKeyRefused) document.getElementById(KEY)?.focus();
+  }, [asksKey, isKeyRefused]);
   const submit = (event: Event) => {
     event.preventDefault();
     const { target, submitter } = event as SubmitEvent;
     const form = new FormData(target as HTMLFormElement, submitter);
     const key = form.get(KEY);
     if (key) storeKey({ key: `${key}`, onDevice: form.has("onDevice") });
+    // What was pressed goes away.
+    if (key || form.has(REPEAT)) document.getElementById(SUBJECT)?.focus();
     start(form.has(REPEAT) ? repeat : undefined);
   };
   // Return in a field asks anew, also while something runs.
@@ -128,7 +132,7 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
             </button>
           )}
         </div>
-        {(asksKey || problemAt(KEY) !== null) && <KeyFields problem={problemAt(KEY)} />}
+        {(asksKey || isKeyRefused) && <KeyFields problem={problemAt(KEY)} />}
         <div class="tools">
           <Tools current={shown.name} isFirst={isFirst} />
           {!isFirst && (
@@ -156,6 +160,11 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
 
 /** The links to the tools, each with what was asked last. */
 function Tools({ current, isFirst }: { current: string; isFirst: boolean }) {
+  // A narrow screen shows some of them.
+  useLayoutEffect(() => {
+    const link = document.querySelector("nav[aria-label=Tools] [aria-current]");
+    link?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
   const tools = CALLER.tools.filter(({ name }) => name !== HOME && !(isFirst && name === "check"));
   return (
     <nav aria-label="Tools">

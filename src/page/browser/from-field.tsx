@@ -41,7 +41,7 @@ export function FromField(props: FieldProps & { choices: readonly string[] }) {
         ))}
       </div>
       <p class="hint" id={`${FROM}-hint`}>
-        Nothing chosen: measured from this server.
+        {value === "" && "Nothing chosen: measured from this server."}
       </p>
       <ProblemOf name={FROM} problem={problem} />
     </fieldset>

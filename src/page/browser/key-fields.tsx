@@ -1,6 +1,7 @@
 import { type FieldProps, ProblemOf, TextField } from "./fields.tsx";
 import { forgetKey, storedKey } from "./key.ts";
 import { Tick } from "./pictures/parts.tsx";
+import { SUBJECT } from "./problems.ts";
 import { keyChanged } from "./state.ts";
 
 /** Asks for the key once; later says where it is, and forgets it. */
@@ -24,6 +25,7 @@ export function KeyFields({ problem }: Pick<FieldProps, "problem">) {
   const forget = () => {
     forgetKey(stored.key);
     keyChanged();
+    document.getElementById(SUBJECT)?.focus();
   };
   return (
     <div class="kept cluster">

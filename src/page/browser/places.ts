@@ -4,6 +4,8 @@ import { listText, numberText, splitSentence } from "../../util/text.ts";
 
 /** The parts of the documents of tools that are compared. */
 interface Measured {
+  /** The address of the target. */
+  readonly ip?: string;
   readonly hops?: readonly HopOf[];
   readonly mtu?: number | null;
   readonly details?: {
@@ -46,18 +48,24 @@ export function answerOfPlaces(places: readonly Place[]) {
   const tones = places.map(toneOfPlace);
   if (places.length < 2 || tones.includes(null)) return null;
   const good = tones.filter((tone) => tone === "good").length;
-  const tone: Tone = good === places.length ? "good" : good === 0 ? "bad" : "warn";
-  const shown = places.find((_, at) => (tones[at] === "good") === (good === places.length));
+  const isBad = tones.every((tone) => tone === "bad");
+  const tone: Tone = good === places.length ? "good" : isBad ? "bad" : "warn";
+  // The worst, if they differ.
+  const shown =
+    places.find((_, at) => tones[at] === "bad") ??
+    places.find((_, at) => tones[at] === "warn") ??
+    places[0];
+  const isOne = new Set(places.map(sentenceOf)).size === 1;
   const some =
     good === 0 && places.length === 2
       ? "neither"
       : `${numberText(good)} of ${numberText(places.length)}`;
   const of = good === places.length ? all(places) : some;
   const text = shown ? sentenceOf(shown) : "";
-  const from = tone === "warn" && shown ? `From ${shown.location}: ` : "";
+  const from = !isOne && good < places.length && shown ? `From ${shown.location}: ` : "";
   return {
     tone,
-    word: `From ${of} ${of === "neither" ? "place" : "places"}.`,
+    word: good === 0 && !isBad ? "Partly." : `From ${of} ${of === "neither" ? "place" : "places"}.`,
     headline: `${from}${text}`,
     about: shown?.document ?? null,
   };
@@ -84,7 +92,8 @@ export function likenessOf(places: readonly Place[]): string | null {
   const ways = places.map((place) => {
     const { verdict } = (place.document as Measured | null)?.details ?? {};
     const hops = hopsOf(place).map((hop) => networkOf(hop)[0] ?? hop.ip ?? "");
-    return verdict && hops.length > 0 ? JSON.stringify([verdict.code, hops]) : null;
+    const { ip } = (place.document ?? {}) as Measured;
+    return verdict && hops.length > 0 ? JSON.stringify([verdict.code, ip, hops]) : null;
   });
   const times = places.map((place) => hopsOf(place).findLast(({ rtt }) => rtt != null)?.rtt ?? 0);
   const [least, most] = [Math.min(...times), Math.max(...times)];

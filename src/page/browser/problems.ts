@@ -31,6 +31,7 @@ export function problemsOf(current: Run | null, { options, needsKey, hasFrom }: 
   const isSubject = ABOUT_SUBJECT.test(code ?? "");
   const cause = isSubject ? SUBJECT : isField ? named : FORM;
   const nameOf = (parameter: string) => options.find(({ name }) => name === parameter)?.label;
-  const shown = code === "INVALID_PARAMETER" ? inTheirWords(message, nameOf) : message;
+  const own = code === "INVALID_PARAMETER" ? inTheirWords(message, nameOf) : message;
+  const shown = own.replaceAll("type=PTR", "record type PTR");
   return (field: string) => (field === cause && message ? shown : null);
 }

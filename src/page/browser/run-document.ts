@@ -36,8 +36,8 @@ export function documentOf(tool: ToolName, subject: string, run: Run, values: Va
   const { details } = drafted as { readonly details?: object };
   const progress = progressOf(tool, run, values) || undefined;
   const { version } = CALLER;
-  const own = { verdict: undefined, startedAt: isoTime(startedMs), version, state, progress };
-  return { ...result, ...drafted, details: { ...last, ...details, ...own } };
+  const own = { startedAt: isoTime(startedMs), version, state, progress };
+  return { ...result, ...drafted, details: { ...last, verdict: undefined, ...details, ...own } };
 }
 
 /** How far a run has come, as in "11 of 60 rounds"; empty if that is not known. */

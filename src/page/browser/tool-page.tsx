@@ -77,8 +77,10 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
     isAlone &&
     only?.document &&
     view.more?.(only.document, { ...asked, parts: only.run?.parts ?? [], isRunning });
-  const from = current?.given ? "" : `from ${fromText(options[CALLER.from.name] ?? "")}`;
-  const about = current && (problem === null || shown.length > 0) && (
+  const from =
+    current?.given || !tool.hasFrom ? "" : `from ${fromText(options[CALLER.from.name] ?? "")}`;
+  const isRefused = current?.problem != null && shown.length === 0;
+  const about = current && !isRefused && (
     <p class="stamp soft" data-state={current.state}>
       {aboutOf(name, current, question.values, document, from).join(", ")}
     </p>

@@ -152,7 +152,8 @@ function judgeClosed(
   const counts = [
     `${countText(connects, "connect")} opened`,
     syns.length > 0 && `${shareText(answered, syns.length, "SYN")} were answered${whose}`,
-    echoes.length > 0 && `${countText(echoes, "echo")} were`,
+    // Another one answers these.
+    echoes.length > 0 && `${countText(echoes, "echo")} were${whose && " answered"}`,
   ];
   const isAlive = echoes.some(worked);
   const finding = firstTrue({

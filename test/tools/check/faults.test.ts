@@ -21,6 +21,9 @@ const results = new Map<string, Promise<CheckResult>>();
 /** Checks at a time: more would disturb each other's times on two cores. */
 const AT_ONCE = 8;
 
+/** Checks of a name until one had its time. */
+const MOST_TRIES = 5;
+
 async function check(name: string, { port = 443, resolvers = "well", literal }: Fault) {
   const { url, key } = await stage.service(resolvers);
   const target = literal === undefined ? stage.nameOf(name) : stage.ipsOf(name)[literal];
@@ -28,6 +31,18 @@ async function check(name: string, { port = 443, resolvers = "well", literal }: 
     headers: { "X-API-Key": key },
   });
   return (await response.json()) as CheckResult;
+}
+
+/** True if a busy machine had the time for all of a check. */
+const isWhole = ({ steps }: CheckResult) =>
+  steps.every(({ text }) => !text.includes("Not finished in time."));
+
+/** Checks until the machine had the time for all of it: what it had none for is not known, and says so. */
+async function checkWhole(name: string, fault: Fault): Promise<CheckResult> {
+  let result = await check(name, fault);
+  for (let tries = 1; tries < MOST_TRIES && !isWhole(result); tries++)
+    result = await check(name, fault);
+  return result;
 }
 
 type Row = Fault & { readonly site?: string };
@@ -44,7 +59,7 @@ beforeAll(async () => {
     const before = () => Promise.all(after.map((each) => results.get(each)));
     return () =>
       before()
-        .then(() => check(fault.site ?? name, fault))
+        .then(() => checkWhole(fault.site ?? name, fault))
         .then(resolve, reject);
   });
   const work = async () => {
@@ -70,12 +85,11 @@ testWith(missing).each(Object.entries(ALL))(
     for (const words of says) expect(first).toMatch(words);
     for (const words of never) expect(first).not.toMatch(words);
     // What a busy machine had no time for is not among what was heard.
-    const isWhole = result.steps.every(({ text }) => !text.includes("Not finished in time."));
-    if (evidence && isWhole) expect(rest).toMatch(evidence);
+    if (evidence && isWhole(result)) expect(rest).toMatch(evidence);
     if (fault !== undefined) expect(verdict.fault).toBe(fault);
     expect(verdict.fault === null).toBe(verdict.code === "works");
     expect(mistakesIn(verdict, KNOWN[name] as Truth, stage.routers)).toEqual([]);
-    for (const [step, words] of isWhole ? Object.entries(steps) : []) {
+    for (const [step, words] of isWhole(result) ? Object.entries(steps) : []) {
       expect(result.steps.find((each) => each.name === step)?.text).toMatch(words);
     }
   },

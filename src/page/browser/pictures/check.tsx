@@ -23,21 +23,33 @@ export const checkView: View<CheckDocument> = {
   },
   advice,
   overPlaces: (places) => <ByPlace places={places} />,
-  more: ({ steps, details: { path } }) => (
-    <>
-      <details>
-        <summary>All {steps.length} steps</summary>
-        <Steps groups={groupsOf(steps)} isDone />
-      </details>
-      {path && (
+  more: (document, { isRunning }) => {
+    const steps = endedSteps(document, isRunning);
+    const { path } = document.details;
+    return (
+      <>
         <details>
-          <summary>Hops with addresses</summary>
-          <HopList hops={path.hops} brokenAfter={path.brokenAfter} />
+          <summary>{steps.length === 1 ? "The one step" : `All ${steps.length} steps`}</summary>
+          <Steps groups={groupsOf(steps)} isDone />
         </details>
-      )}
-    </>
-  ),
+        {path && (
+          <details>
+            <summary>Hops with addresses</summary>
+            <HopList hops={path.hops} brokenAfter={path.brokenAfter} />
+          </details>
+        )}
+      </>
+    );
+  },
 };
+
+/** The steps; of a run that was stopped, those that had not ended say so. */
+const endedSteps = ({ steps }: CheckDocument, isRunning: boolean) =>
+  steps.map((step) =>
+    isRunning || "status" in step
+      ? step
+      : { ...step, status: "skipped" as const, text: "Not finished." },
+  );
 
 type Row = CheckResult["details"]["attempts"][number];
 
@@ -80,7 +92,7 @@ function advice(document: CheckDocument, asked: Asked<CheckDocument>) {
 
 function Check({ document, asked }: { document: CheckDocument; asked: Asked<CheckDocument> }) {
   const { steps, details } = document;
-  const { verdict, attempts = [] } = details;
+  const { attempts = [] } = details;
   const names = steps.find(({ name }) => name === "names");
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
   const isDns = isDnsAtFault(document);
@@ -125,7 +137,7 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
       {attempts.length > 0 && (
         <Tried {...{ attempts, steps: steps as CheckResult["steps"], port: document.port ?? 0 }} />
       )}
-      {verdict === undefined && <Steps groups={groupsOf(steps)} isDone={false} />}
+      {asked.isRunning && <Steps groups={groupsOf(steps)} isDone={false} />}
     </>
   );
 }
@@ -209,8 +221,8 @@ const HEADINGS: Readonly<Record<string, string>> = {
 };
 
 /** Steps by what they are about, in the order of the first of each. */
-function groupsOf(steps: CheckDocument["steps"]) {
-  const of = ({ name, ip }: CheckDocument["steps"][number]) =>
+function groupsOf<Each extends CheckDocument["steps"][number]>(steps: readonly Each[]) {
+  const of = ({ name, ip }: Each) =>
     HEADINGS[name] ?? (WITH_ADDRESS.includes(name) ? (ip ?? "") : `Path to ${ip}`);
   return Map.groupBy(steps, of);
 }

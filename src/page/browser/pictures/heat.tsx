@@ -69,7 +69,7 @@ export const heatView: View<MtrDocument> = {
             <th>Hop</th>
             {strip(
               <>
-                Each cell a round: darker is slower, <span class="bad">hollow is lost</span>
+                Each cell a round: stronger is slower, <span class="bad">hollow is lost</span>
               </>,
             )}
             {NUMBERS.map(([name, kind]) => (
@@ -172,6 +172,7 @@ function Strip(props: { cells: readonly Kind[]; now: number; isDoubtful: boolean
 
 /** The numbers of the first, the current and the last round, unless they are too close. */
 function Axis({ told, rounds, isRunning }: { told: number; rounds: number; isRunning: boolean }) {
+  if (rounds === 0) return null;
   const hasNow = isRunning && told > 0;
   const share = hasNow ? told / rounds : 0.5;
   const text = (round: number, at: number, anchor: string, fill = "var(--soft)") => (

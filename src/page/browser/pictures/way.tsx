@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
 import { hopText } from "../../../tools/report.ts";
+import { plural } from "../../../util/text.ts";
 import { type Bundle, halfOf, layBundle, MOST_OPEN } from "./bundle.ts";
 import { type Break, type Segment, segmentsOf, type WayHop } from "./segments.ts";
 import { StandingWay } from "./standing-way.tsx";
@@ -241,6 +242,7 @@ function Lane(props: LaneProps) {
       <Bands
         {...{ segments, y, band, end: end + LEFT, hasNames, breakAt }}
         {...(isWide && { wide })}
+        namesEnd={lane.forks || hasStrands ? lane.forkAt : Infinity}
         placed={lane.all}
         isOpen={!isReached}
       />
@@ -367,7 +369,8 @@ function Results({ lane: { width, lanes }, ends }: { lane: LaneShape; ends: WayP
 /** The sentence of the picture. */
 function captionOf({ label, hops, ends, bundle, break: broken, doubt }: WayProps): string {
   const names = [...new Set(segmentsOf(hops, new Map()).flatMap(({ name }) => name ?? []))];
-  const way = hops.length === 0 ? "" : `: ${hops.length} hops through ${names.join(", ")}`;
+  const way =
+    hops.length === 0 ? "" : `: ${plural(hops.length, "hop")} through ${names.join(", ")}`;
   const next = hops.find(({ hop }) => broken && hop > broken.after)?.hop;
   const far = next === undefined ? "the site" : `hop ${next}`;
   const near = broken?.after ? hopText(hops, broken.after) : "this machine";
@@ -386,6 +389,8 @@ interface BandsProps {
   band: number;
   end: number;
   hasNames: boolean;
+  /** Where the room for names ends. */
+  namesEnd: number;
   /** True if nothing is known behind the last hop. */
   isOpen: boolean;
   /** Where a break begins. */
@@ -398,7 +403,18 @@ interface BandsProps {
 const tintOf = (tint: number | null | undefined) => (tint == null ? "none" : `var(--n${tint})`);
 
 /** The networks: bands that meet midway, with their names where there is room. */
-function Bands({ segments, placed, y, band, end, hasNames, isOpen, breakAt, wide }: BandsProps) {
+function Bands({
+  segments,
+  placed,
+  y,
+  band,
+  end,
+  hasNames,
+  namesEnd,
+  isOpen,
+  breakAt,
+  wide,
+}: BandsProps) {
   const xOf = (hop: number) => placed.findLast((each) => each.hop.hop <= hop)?.x ?? LEFT;
   const edges = segments.map(({ hops: [first] }, at) => {
     const before = segments[at - 1]?.hops.at(-1);
@@ -438,7 +454,7 @@ function Bands({ segments, placed, y, band, end, hasNames, isOpen, breakAt, wide
         const text = name ?? (tint === null ? "not known" : "");
         const [left, right] = [Math.max(from, wide?.from ?? to), Math.min(to, wide?.to ?? to)];
         const half = wide && left < right ? wide.half : band / 2;
-        const isFit = text.length * CHARACTER < to - from + 4;
+        const isFit = text.length * CHARACTER < Math.min(to, namesEnd) - from + 4;
         return (
           <g>
             {tint !== null && (
