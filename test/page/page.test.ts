@@ -437,6 +437,12 @@ describe("Trace", () => {
     await page.locator(".given").waitFor();
     expect(await hop(1).locator(".tag").first().textContent()).toBe("also 2001:db8:1::fe");
     await runTool("#/trace/www.example.test");
+    // The site stands in its own network, and not in that of the hop before it.
+    const fills = await page
+      .locator(".lane .band")
+      .evaluateAll((bands) => bands.map((band) => band.getAttribute("fill")));
+    const networks = ["Here", "Access", "Long-Haul", "Hosting"];
+    expect(new Set(fills).size).toBe(networks.length);
     expect(await hop(1).locator(".tag").allTextContents()).toEqual(["AS64500 Example Access"]);
     // On a busy machine the target may be asked twice, and then "also" has its second time.
     expect(await hop(13).locator(".tag").first().textContent()).toBe("AS64502 Example Hosting");
@@ -458,6 +464,13 @@ describe("Trace", () => {
     // The log has 499 for a client that left.
     await stage.service.says("status=499");
   });
+});
+
+pageTest("a server without IPv4 has not tested it, which is no failure of the site", async () => {
+  await runTool("#/check/ipv4only.example.test");
+  expect(await textOf(".tried tbody .note")).toBe("this server has no IPv4");
+  expect(await page.locator(".bars .down").count()).toBe(0);
+  expect(await textOf(".thin .result")).toBe("not tested");
 });
 
 pageTest.each(["check", "dns", "ping"])("%s: white space alone asks nothing", async (tool) => {

@@ -8,7 +8,7 @@ import { HopList } from "./hop-list.tsx";
 import type { Asked, View } from "./picture.ts";
 import { type Break, tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
-import { ByPlace, Tried } from "./tried.tsx";
+import { ByPlace, isUntested, Tried } from "./tried.tsx";
 import { isMixed, ON_ONE_SCALE, Way, type WayProps } from "./way.tsx";
 import { type End, shortMs } from "./way-marks.tsx";
 
@@ -78,6 +78,7 @@ function wayOf(document: CheckDocument, asked: Asked<CheckDocument>): WayProps {
   return {
     tints: tintsOf([all]),
     mostMs: Math.max(0.1, ...opened, ...all.flatMap(({ rtt }) => rtt ?? [])),
+    site: path?.hops.find(({ ip }) => ip === path.ip),
     ...{ label: "IPv6", hops, isRunning: verdict === undefined, ends: [end, ...others] },
     unknown: isDns || isHere ? unreached : undefined,
     break: verdict && !isDns ? breakOf(document as CheckResult, hops.length) : null,
@@ -165,6 +166,7 @@ function endOf(ip: string, rows: readonly Row[]): End {
   const failed = parts.reduce((sum, part) => sum + part.made - part.worked, 0);
   const shared = { note: ip, ms, attempts: { made, failed } };
   if (made > 0 && failed === 0) return { ...shared, text: `${shortMs(ms ?? 0)} ms`, tone: null };
+  if (isUntested(ip, rows)) return { ...shared, text: "not tested", tone: "warn" };
   const first = parts.find((part) => part.worked < part.made);
   if (first === undefined) return { ...shared, text: "not tried", tone: "warn" };
   return {

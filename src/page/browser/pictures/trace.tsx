@@ -38,7 +38,7 @@ function trackOf({ ip, hops, reached }: TracedWay, isRunning: boolean) {
   const heard = before.findLast(({ ip }) => ip !== null)?.hop ?? 0;
   const isBroken = !isRunning && !isSite;
   return {
-    ...{ hops: before, ends: [end] as const },
+    ...{ hops: before, ends: [end] as const, site: isSite ? last : undefined },
     break: isBroken ? { after: heard, text: "Nothing answers behind here" } : null,
   };
 }

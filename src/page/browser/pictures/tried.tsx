@@ -23,6 +23,10 @@ interface TriedProps {
   port: number;
 }
 
+/** True for IPv4 where this server has none, which says nothing of the site. */
+export const isUntested = (ip: string, rows: readonly Row[]) =>
+  !isIpv6(ip) && rows.some(({ failed }) => "not-sent" in failed);
+
 /** The attempts at each address: a bar each, up if it worked, down if not, and how many of how many. */
 export function Tried({ attempts, steps, port }: TriedProps) {
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
@@ -50,10 +54,12 @@ export function Tried({ attempts, steps, port }: TriedProps) {
           {[...ips].map(([ip, rows]) => {
             const of = (kind: Kind) => rows.find((row) => row.kind === kind);
             const ms = of("connect")?.rtt?.median ?? null;
-            const { text, isBad } = noteOf(
-              steps.filter((step) => step.ip === ip),
-              port,
-            );
+            const { text, isBad } = isUntested(ip, rows)
+              ? { text: "this server has no IPv4", isBad: false }
+              : noteOf(
+                  steps.filter((step) => step.ip === ip),
+                  port,
+                );
             return (
               <tr>
                 <th scope="row" class="mono">
@@ -61,7 +67,7 @@ export function Tried({ attempts, steps, port }: TriedProps) {
                 </th>
                 {COLUMNS.map(([kind]) => (
                   <td class={kind}>
-                    <Bars row={of(kind)} />
+                    <Bars row={isUntested(ip, rows) ? undefined : of(kind)} />
                   </td>
                 ))}
                 <td class="number">{ms === null ? "–" : `${formatMs(ms)} ms`}</td>

@@ -68,6 +68,8 @@ export interface WayProps extends Track {
   /** Below the label. */
   note?: string;
   tints: ReadonlyMap<string, number>;
+  /** What it leads to, if that answered, for its network. */
+  site?: WayHop | undefined;
   /** The ways whose scale it shares. */
   beside?: readonly Track[];
   /** Hops of which one may be at fault, and what is known. */
@@ -125,11 +127,12 @@ export function Way(props: WayProps) {
 }
 
 /** The way from top to bottom. */
-function Standing({ hops: all, tints, ends: [end], break: broken, bundle }: WayProps) {
+function Standing({ hops: all, tints, site: found, ends: [end], break: broken, bundle }: WayProps) {
   const hops = bundle ? all.filter((hop) => !isInside(hop, bundle)) : all;
   const last = all.at(-1);
   const isReached = end.ms !== null && (!broken || broken.isNarrow === true);
-  const site = { ...last, hop: (last?.hop ?? 0) + 1, ip: end.note, hostname: null, rtt: end.ms };
+  const own = { hop: (last?.hop ?? 0) + 1, ip: end.note, hostname: null, rtt: end.ms };
+  const site = { ...(found ?? last), ...own };
   const segments = segmentsOf(isReached ? [...hops, site] : hops, tints);
   return (
     <StandingWay
@@ -224,6 +227,8 @@ function Lane(props: LaneProps) {
   const isNarrow = props.break?.isNarrow === true;
   const hasNames = !isThin && hops.length > 0;
   const segments = segmentsOf(hops, props.tints);
+  const site = isReached && props.site ? [props.site] : [];
+  const bands = segmentsOf([...hops, ...site], props.tints);
   // Beyond what is broken nothing is known but what small packets show.
   const lineEnd = breakAt ?? (isReached ? end : last);
   // The times at the ends of an open bundle stand beside it.
@@ -240,16 +245,16 @@ function Lane(props: LaneProps) {
       viewBox={`0 0 ${room} ${lane.height}`}
     >
       <Bands
-        {...{ segments, y, band, end: end + LEFT, hasNames, breakAt }}
+        {...{ segments: bands, y, band, end: end + LEFT, hasNames, breakAt }}
         {...(isWide && { wide })}
         namesEnd={lane.forks || hasStrands ? lane.forkAt : Infinity}
-        placed={lane.all}
+        placed={[...lane.all, ...site.map((hop) => ({ hop, count: 1, x: end }))]}
         isOpen={!isReached}
       />
       {(lane.forks || hasStrands) && (
         <rect
           class="band"
-          fill={tintOf(segments.at(-1)?.tint)}
+          fill={tintOf(bands.at(-1)?.tint)}
           x={lane.forkAt}
           y={lane.forkTop}
           width={end + LEFT - lane.forkAt}
