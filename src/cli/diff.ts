@@ -1,6 +1,7 @@
 /** `sixscope diff`: what is different between results, as watches compare them. */
 import { parseForeign } from "../api/foreign.ts";
 import { reasonOf } from "../util/errors.ts";
+import { quote } from "../util/text.ts";
 import { diff, isDocument, toolOf } from "../watch/diff.ts";
 import { createScreen } from "./screen.ts";
 
@@ -17,6 +18,8 @@ interface Pair {
   readonly name: string;
   readonly before?: unknown;
   readonly after?: unknown;
+  /** What they are about, if that differs. */
+  readonly targets?: readonly string[];
 }
 
 /**
@@ -33,12 +36,13 @@ export async function runDiff(
   const gone = new AbortController();
   const screen = createScreen(environment, false, () => gone.abort());
   let status: number = STATUS.same;
-  const tell = ({ name, before, after }: Pair) => {
+  const tell = ({ name, before, after, targets }: Pair) => {
     if (name && (before === undefined || after === undefined)) {
       status = Math.max(status, STATUS.different);
       return screen.complain(`${name} is only in the ${after ? "second" : "first"} file`);
     }
     const differences = differencesOf(before, after);
+    if (targets) screen.complain(`the two are about ${targets.map(quote).join(" and ")}`);
     if (differences.length > 0) status = Math.max(status, STATUS.different);
     if (json) return screen.writeJson(JSON.stringify({ ...(name && { name }), differences }));
     screen.print(...differences.map(({ text }) => [`${name && `${name}: `}${text}`]));
@@ -88,16 +92,14 @@ async function* pairsOfInput(): AsyncGenerator<Pair> {
   }
 }
 
-/** The documents of two files, in pairs by their names. */
+/** The documents of two files, in pairs by their names; of files with one each, these two. */
 async function* pairsOf(before: string, after: string): AsyncGenerator<Pair> {
   const [ones, others] = [await read(before), await read(after)];
-  const [[one] = [], [other] = []] = [[...ones.values()], [...others.values()]];
-  if (
-    ones.size === 1 &&
-    others.size === 1 &&
-    ones.keys().next().value === others.keys().next().value
-  )
-    return yield { name: "", before: one, after: other };
+  const [[first] = [], [second] = []] = [[...ones], [...others]];
+  if (first && second && ones.size === 1 && others.size === 1) {
+    const [[one, before], [other, after]] = [first, second];
+    return yield { name: "", before, after, ...(one !== other && { targets: [one, other] }) };
+  }
   for (const name of new Set([...ones.keys(), ...others.keys()])) {
     yield { name, before: ones.get(name), after: others.get(name) };
   }

@@ -60,7 +60,6 @@ test.each<[about: string, before: string, after: string, status: number, printed
   ],
   ["an error that stays", lines(FAILED, OTHER), lines(OTHER, FAILED), 0, /^$/],
   ["a name in one file alone", lines(CHECK, OTHER), lines(OTHER), 1, /^$/],
-  ["another name alone", lines(CHECK), lines(OTHER), 1, /^$/],
   ["two documents of one name", lines(CHECK, BROKEN), lines(CHECK, BROKEN), 2, /^$/],
   ["an error that is none", lines(CHECK), '{"name":"www.example.com","error":null}', 2, /^$/],
   ["two tools", lines(CHECK), lines(MTU), 2, /^$/],
@@ -72,6 +71,24 @@ test.each<[about: string, before: string, after: string, status: number, printed
   const result = await diff(before, after);
   expect(result.stdout).toMatch(printed);
   expect(result.status).toBe(status);
+});
+
+test("one result each of two targets is compared, with a word about that", async () => {
+  const files = [CHECK, OTHER].map((document, at) => {
+    const path = join(folder, `one-${at}`);
+    writeFileSync(path, lines(document));
+    return path;
+  });
+  const child = Bun.spawn([...(await sixscopeProgram()), "diff", "--json", ...files], {
+    stdout: "pipe",
+    stderr: "pipe",
+    env: {},
+  });
+  expect(await new Response(child.stdout).json()).toEqual({ differences: [] });
+  expect(await new Response(child.stderr).text()).toContain(
+    'the two are about "www.example.com" and "other.example"',
+  );
+  expect(await child.exited).toBe(0);
 });
 
 test("a file that is not there", async () => {
