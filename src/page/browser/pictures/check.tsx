@@ -68,10 +68,12 @@ function wayOf(document: CheckDocument, asked: Asked<CheckDocument>): WayProps {
     attempts.flatMap(({ kind, rtt }) => (kind === "connect" && rtt ? rtt.median : [])),
   );
   const isHere = verdict?.answer === "not-from-here";
+  const isRunning = verdict === undefined && asked.isRunning;
+  const lastHop = path?.hops.at(-1)?.hop ?? 0;
   const running = { text: "", tone: null, ms: null };
   const unknown: End =
     verdict === undefined
-      ? { ...running, note: path ? `asking hop ${(path.hops.at(-1)?.hop ?? 0) + 1} …` : "" }
+      ? { ...running, note: isRunning && path ? `asking hop ${lastHop + 1} …` : "" }
       : { text: isHere ? "not known" : "not begun", note: "", tone: "warn", ms: null };
   const [end = unknown, ...others] = isHere ? [] : ends;
   const unreached = isDns ? "not begun: there is no address" : "not reached, so not known";
@@ -79,7 +81,7 @@ function wayOf(document: CheckDocument, asked: Asked<CheckDocument>): WayProps {
     tints: tintsOf([all]),
     mostMs: Math.max(0.1, ...opened, ...all.flatMap(({ rtt }) => rtt ?? [])),
     site: path?.hops.find(({ ip }) => ip === path.ip),
-    ...{ label: "IPv6", hops, isRunning: verdict === undefined, ends: [end, ...others] },
+    ...{ label: "IPv6", hops, isRunning, ends: [end, ...others] },
     unknown: isDns || isHere ? unreached : undefined,
     break: verdict && !isDns ? breakOf(document as CheckResult, hops.length) : null,
     doubt: verdict?.code === "path-loss" ? { text: "packets are lost somewhere here" } : null,
