@@ -7,7 +7,7 @@ import { reporterOf } from "../../src/tools/reports.ts";
 import { parseEvents } from "../lab/events.ts";
 import { run } from "../lab/run.ts";
 import { testOnStage } from "./on-stage.ts";
-import { CALLER, runAt, type Stage } from "./stage.ts";
+import { CALLER, ended, runAt, type Stage } from "./stage.ts";
 
 let stage: Stage;
 let context: BrowserContext;
@@ -111,6 +111,7 @@ async function answerAt(place: string): Promise<string> {
   });
   await open(place);
   while (answer === "") await Bun.sleep(10);
+  await ended(page);
   return answer.startsWith("event:") ? JSON.stringify(parseEvents(answer).at(-1)?.data) : answer;
 }
 

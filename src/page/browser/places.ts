@@ -29,17 +29,22 @@ export interface Place {
   readonly problem: string | null;
 }
 
-function toneOfPlace({ document, problem }: Place): Tone | null {
-  if (problem !== null) return "bad";
-  const { verdict } = (document as Measured | null)?.details ?? {};
+const measuredOf = ({ document }: Place) => (document ?? {}) as Measured;
+
+function toneOfPlace(place: Place): Tone | null {
+  if (place.problem !== null) return "bad";
+  const { verdict } = measuredOf(place).details ?? {};
   return verdict === undefined ? null : toneOf(verdict.code);
 }
 
 /** What a place says, in a sentence. */
-function sentenceOf({ document, problem }: Place): string {
-  const { verdict } = (document as Measured | null)?.details ?? {};
-  return problem ?? verdict?.headline ?? splitSentence(verdict?.text ?? "")[0];
+function sentenceOf(place: Place): string {
+  const { verdict } = measuredOf(place).details ?? {};
+  return place.problem ?? verdict?.headline ?? splitSentence(verdict?.text ?? "")[0];
 }
+
+/** The worst first. */
+const TONES: readonly Tone[] = ["bad", "warn", "good"];
 
 const all = ({ length }: readonly Place[]) => (length === 2 ? "both" : `all ${numberText(length)}`);
 
@@ -50,11 +55,8 @@ export function answerOfPlaces(places: readonly Place[]) {
   const good = tones.filter((tone) => tone === "good").length;
   const isBad = tones.every((tone) => tone === "bad");
   const tone: Tone = good === places.length ? "good" : isBad ? "bad" : "warn";
-  // The worst, if they differ.
-  const shown =
-    places.find((_, at) => tones[at] === "bad") ??
-    places.find((_, at) => tones[at] === "warn") ??
-    places[0];
+  const worst = TONES.find((tone) => tones.includes(tone)) ?? null;
+  const shown = places[tones.indexOf(worst)];
   const isOne = new Set(places.map(sentenceOf)).size === 1;
   const some =
     good === 0 && places.length === 2
@@ -71,8 +73,8 @@ export function answerOfPlaces(places: readonly Place[]) {
   };
 }
 
-const hopsOf = ({ document }: Place) => {
-  const { hops, details } = (document ?? {}) as Measured;
+const hopsOf = (place: Place) => {
+  const { hops, details } = measuredOf(place);
   return details?.path?.hops ?? hops ?? [];
 };
 
@@ -90,9 +92,8 @@ const ALIKE = { share: 0.1, ms: 1 };
 export function likenessOf(places: readonly Place[]): string | null {
   if (places.length < 2) return null;
   const ways = places.map((place) => {
-    const { verdict } = (place.document as Measured | null)?.details ?? {};
+    const { ip, details: { verdict } = {} } = measuredOf(place);
     const hops = hopsOf(place).map((hop) => networkOf(hop)[0] ?? hop.ip ?? "");
-    const { ip } = (place.document ?? {}) as Measured;
     return verdict && hops.length > 0 ? JSON.stringify([verdict.code, ip, hops]) : null;
   });
   const times = places.map((place) => hopsOf(place).findLast(({ rtt }) => rtt != null)?.rtt ?? 0);
@@ -121,7 +122,7 @@ export function differenceOfPlaces(places: readonly Place[]): string {
       each.toSorted((a, b) => Number(a.endsWith("these")) - Number(b.endsWith("these"))).join("; "),
     );
   }
-  const mtus = Map.groupBy(measured, ({ document }) => (document as Measured).mtu ?? null);
+  const mtus = Map.groupBy(measured, (place) => measuredOf(place).mtu ?? null);
   if (mtus.size > 1) {
     const each = [...mtus].map(
       ([mtu, rows]) =>

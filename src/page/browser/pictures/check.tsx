@@ -9,7 +9,7 @@ import type { Asked, View } from "./picture.ts";
 import { type Break, tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
 import { ByPlace, isUntested, Tried } from "./tried.tsx";
-import { isMixed, ON_ONE_SCALE, Way, type WayProps } from "./way.tsx";
+import { isMixed, ON_ONE_SCALE, type Scale, Way, type WayProps } from "./way.tsx";
 import { type End, shortMs } from "./way-marks.tsx";
 
 /** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
@@ -17,10 +17,12 @@ export const checkView: View<CheckDocument> = {
   hasOwnFacts: true,
   hasOwnComparison: true,
   insteadOfTables: (document, asked) => <Check {...{ document, asked }} />,
-  way: (document, asked, place) => {
-    const beside = asked.all.map((each) => ({ ...wayOf(each, asked), ...ON_ONE_SCALE }));
-    return <Way {...wayOf(document, asked)} {...ON_ONE_SCALE} {...{ beside }} label={place} />;
-  },
+  way: (document, asked, place) => (
+    <Way
+      {...{ ...wayOf(document, asked.isRunning), ...scaleOf(asked), ...ON_ONE_SCALE }}
+      label={place}
+    />
+  ),
   advice,
   overPlaces: (places) => <ByPlace places={places} />,
   more: (document, { isRunning }) => {
@@ -45,30 +47,39 @@ export const checkView: View<CheckDocument> = {
 
 /** The steps; of a run that was stopped, those that had not ended say so. */
 const endedSteps = ({ steps }: CheckDocument, isRunning: boolean) =>
-  steps.map((step) =>
-    isRunning || "status" in step
-      ? step
-      : { ...step, status: "skipped" as const, text: "Not finished." },
-  );
+  isRunning
+    ? steps
+    : steps.map((step) =>
+        "status" in step ? step : { ...step, status: "skipped" as const, text: "Not finished." },
+      );
 
 type Row = CheckResult["details"]["attempts"][number];
 
 const isDnsAtFault = ({ details: { verdict, attempts = [] } }: CheckDocument) =>
   verdict?.fault === "dns" && attempts.every(({ ip }) => !isIpv6(ip));
 
+/** The scale of all ways of a view. */
+function scaleOf({ all, isRunning }: Asked<CheckDocument>): Scale {
+  const hops = all.flatMap(({ details: { path } }) => path?.hops ?? []);
+  const opened = all.flatMap(({ details: { attempts = [] } }) =>
+    attempts.flatMap(({ kind, rtt }) => (kind === "connect" && rtt ? rtt.median : [])),
+  );
+  return {
+    tints: tintsOf([hops]),
+    mostMs: Math.max(0.1, ...opened, ...hops.flatMap(({ rtt }) => rtt ?? [])),
+    beside: all.map((each) => wayOf(each, isRunning)),
+  };
+}
+
 /** The way over IPv6, and what came of it. */
-function wayOf(document: CheckDocument, asked: Asked<CheckDocument>): WayProps {
+function wayOf(document: CheckDocument, isCheckRunning: boolean): Omit<WayProps, keyof Scale> {
   const { verdict, attempts = [], path } = document.details;
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
   const ends = endsOf([...ips].filter(([ip]) => isIpv6(ip)));
   const isDns = isDnsAtFault(document);
   const hops = path?.hops.filter(({ ip }) => ip !== path.ip) ?? [];
-  const all = asked.all.flatMap(({ details: { path } }) => path?.hops ?? []);
-  const opened = asked.all.flatMap(({ details: { attempts = [] } }) =>
-    attempts.flatMap(({ kind, rtt }) => (kind === "connect" && rtt ? rtt.median : [])),
-  );
   const isHere = verdict?.answer === "not-from-here";
-  const isRunning = verdict === undefined && asked.isRunning;
+  const isRunning = verdict === undefined && isCheckRunning;
   const lastHop = path?.hops.at(-1)?.hop ?? 0;
   const running = { text: "", tone: null, ms: null };
   const unknown: End =
@@ -78,8 +89,6 @@ function wayOf(document: CheckDocument, asked: Asked<CheckDocument>): WayProps {
   const [end = unknown, ...others] = isHere ? [] : ends;
   const unreached = isDns ? "not begun: there is no address" : "not reached, so not known";
   return {
-    tints: tintsOf([all]),
-    mostMs: Math.max(0.1, ...opened, ...all.flatMap(({ rtt }) => rtt ?? [])),
     site: path?.hops.find(({ ip }) => ip === path.ip),
     ...{ label: "IPv6", hops, isRunning, ends: [end, ...others] },
     unknown: isDns || isHere ? unreached : undefined,
@@ -99,15 +108,13 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
   const names = steps.find(({ name }) => name === "names");
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
   const isDns = isDnsAtFault(document);
-  const way = wayOf(document, asked);
-  const beside = asked.all.map((each) => wayOf(each, asked));
-  const shared = { tints: way.tints, mostMs: way.mostMs, beside };
+  const scale = scaleOf(asked);
   return (
     <>
       {advice(document, asked)}
       {isDns ? (
         <Way
-          {...shared}
+          {...scale}
           label="Name"
           hops={[]}
           ends={[{ text: "no address", note: "", tone: "bad", ms: null }]}
@@ -125,17 +132,11 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
           </section>
         )
       )}
-      <Way {...way} {...{ beside }} />
+      <Way {...wayOf(document, asked.isRunning)} {...scale} />
       {[...ips]
         .filter(([ip]) => !isIpv6(ip))
         .map(([ip, rows]) => (
-          <Way
-            {...shared}
-            label="IPv4"
-            hops={[]}
-            ends={[{ ...endOf(ip, rows), note: "" }]}
-            isThin
-          />
+          <Way {...scale} label="IPv4" hops={[]} ends={[{ ...endOf(ip, rows), note: "" }]} isThin />
         ))}
       {attempts.length > 0 && (
         <Tried {...{ attempts, steps: steps as CheckResult["steps"], port: document.port ?? 0 }} />

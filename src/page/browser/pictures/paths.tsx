@@ -17,8 +17,13 @@ interface PathsProps {
 
 /** The paths to a target, with a link for each, and the hops of all, with the paths that lead there. */
 export function Paths({ paths, nodes, linkOf, alone, onAlone }: PathsProps) {
-  const pathsBy = ({ hop, ip }: Hop) =>
-    paths.flatMap(({ addresses }, index) => (addresses[hop - 1] === ip ? index : []));
+  const byNode = new Map(
+    nodes.map((node) => [
+      node,
+      paths.flatMap(({ addresses }, index) => (addresses[node.hop - 1] === node.ip ? index : [])),
+    ]),
+  );
+  const pathsBy = (node: Hop) => byNode.get(node) ?? [];
   const firstBy = (node: Hop) => pathsBy(node)[0] ?? paths.length;
   const notesOf = (node: Hop) => {
     const by = pathsBy(node);

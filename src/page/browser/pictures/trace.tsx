@@ -55,14 +55,12 @@ export function TraceWay({
 }: TraceWayProps) {
   if (hops.length === 0) return null;
   const times = all.flatMap(({ hops }) => hops.flatMap(({ rtt }) => rtt ?? []));
-  const shared = { mostMs: Math.max(0.1, ...times), ...manner };
   return (
     <Way
-      {...shared}
-      {...trackOf({ ip, hops, reached }, isRunning)}
+      {...{ ...manner, bundle, isRunning, ...trackOf({ ip, hops, reached }, isRunning) }}
+      mostMs={Math.max(0.1, ...times)}
       tints={tintsOf(all.map((each) => each.hops))}
-      beside={all.map((each) => ({ ...shared, ...trackOf(each, isRunning) }))}
-      {...{ bundle, isRunning }}
+      beside={all.map((each) => trackOf(each, isRunning))}
     />
   );
 }

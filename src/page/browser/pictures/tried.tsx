@@ -54,12 +54,11 @@ export function Tried({ attempts, steps, port }: TriedProps) {
           {[...ips].map(([ip, rows]) => {
             const of = (kind: Kind) => rows.find((row) => row.kind === kind);
             const ms = of("connect")?.rtt?.median ?? null;
-            const { text, isBad } = isUntested(ip, rows)
-              ? { text: "this server has no IPv4", isBad: false }
-              : noteOf(
-                  steps.filter((step) => step.ip === ip),
-                  port,
-                );
+            const isTested = !isUntested(ip, rows);
+            const own = steps.filter((step) => step.ip === ip);
+            const { text, isBad } = isTested
+              ? noteOf(own, port)
+              : { text: "this server has no IPv4", isBad: false };
             return (
               <tr>
                 <th scope="row" class="mono">
@@ -67,7 +66,7 @@ export function Tried({ attempts, steps, port }: TriedProps) {
                 </th>
                 {COLUMNS.map(([kind]) => (
                   <td class={kind}>
-                    <Bars row={isUntested(ip, rows) ? undefined : of(kind)} />
+                    <Bars row={isTested ? of(kind) : undefined} />
                   </td>
                 ))}
                 <td class="number">{ms === null ? "–" : `${formatMs(ms)} ms`}</td>
@@ -143,18 +142,15 @@ export function ByPlace({ places }: ByPlaceProps) {
           steps: details.here ?? [],
         }))}
       >
-        {places.flatMap(({ location, document }) =>
-          document.steps.map(
-            (step) =>
-              step.name === "here" &&
-              "status" in step &&
-              ["fail", "warn"].includes(step.status) && (
-                <p class="small">
-                  {location}: {step.text}
-                </p>
-              ),
-          ),
-        )}
+        {places.map(({ location, document }) => {
+          const step = document.steps.find(({ name }) => name === "here");
+          if (!step || !("status" in step) || !["fail", "warn"].includes(step.status)) return null;
+          return (
+            <p class="small">
+              {location}: {step.text}
+            </p>
+          );
+        })}
       </NearSide>
     </>
   );

@@ -49,29 +49,33 @@ export interface ShownBundle extends Bundle {
   onAlone(path: number): void;
 }
 
-/** A way as far as its scale depends on it. */
-export interface Track {
+/** A way as far as the scale that it shares depends on it. */
+interface Track {
   hops: readonly WayHop[];
-  /** Milliseconds at the end of the scale. */
-  mostMs: number;
   /** The first is where the line leads; to the others it forks behind the last hop. */
   ends: readonly [End, ...End[]];
   break?: Break | null | undefined;
   bundle?: ShownBundle | null | undefined;
-  /** The least distances, where several ways have one scale. */
+}
+
+/** What ways share that are shown together. */
+export interface Scale {
+  /** Milliseconds at the end of the scale. */
+  mostMs: number;
+  tints: ReadonlyMap<string, number>;
+  /** All these ways. */
+  beside: readonly Track[];
+  /** The least distances: to the first hop, and between two. */
   first?: number;
   least?: number;
 }
 
-export interface WayProps extends Track {
+export interface WayProps extends Track, Scale {
   label: string;
   /** Below the label. */
   note?: string;
-  tints: ReadonlyMap<string, number>;
   /** What it leads to, if that answered, for its network. */
   site?: WayHop | undefined;
-  /** The ways whose scale it shares. */
-  beside?: readonly Track[];
   /** Hops of which one may be at fault, and what is known. */
   doubt?: { readonly text: string } | null | undefined;
   isRunning?: boolean;
@@ -169,23 +173,23 @@ type LaneProps = WayProps & { readonly room: number };
 
 /** A way in pixels, with at most so many a millisecond. */
 const layTrack = (
-  { hops, ends, break: broken, bundle = null, ...scale }: Track,
-  room: number,
+  { hops, ends, break: broken, bundle = null }: Track,
+  { room, mostMs, first, least }: LaneProps,
   mostPerMs = Infinity,
 ) =>
   layWay(hops, ends[0].ms, {
-    ...{ ...scale, bundle, mostPerMs, width: room - RESULTS - LEFT },
+    ...{ mostMs, first, least, bundle, mostPerMs, width: room - RESULTS - LEFT },
     breakAfter: ends.length > 1 ? null : (broken?.after ?? null),
   });
 
 /** Where each part of a lane stands, in pixels. */
 function laneOf(props: LaneProps) {
-  const { hops, ends, room, bundle, beside = [], isThin = false } = props;
+  const { hops, ends, room, bundle, beside, isThin = false } = props;
   const width = room - RESULTS;
   const forks = ends.length > 1;
   const isReached = ends[0].ms !== null;
-  const mostPerMs = Math.min(...beside.map((track) => layTrack(track, room).perMs));
-  const laid = layTrack(props, room, mostPerMs);
+  const mostPerMs = Math.min(...beside.map((track) => layTrack(track, props).perMs));
+  const laid = layTrack(props, props, mostPerMs);
   const { end, breakAt } = laid;
   const placed = bundle ? laid.placed.filter(({ hop }) => !isInside(hop, bundle)) : laid.placed;
   const from = placed.findLast(({ hop }) => bundle && hop.hop <= bundle.near)?.x ?? LEFT;
@@ -252,14 +256,10 @@ function Lane(props: LaneProps) {
         isOpen={!isReached}
       />
       {(lane.forks || hasStrands) && (
-        <rect
-          class="band"
-          fill={tintOf(bands.at(-1)?.tint)}
-          x={lane.forkAt}
-          y={lane.forkTop}
-          width={end + LEFT - lane.forkAt}
+        <Band
+          tint={bands.at(-1)?.tint}
+          {...{ from: lane.forkAt, to: end + LEFT, top: lane.forkTop }}
           height={lane.bottom - lane.forkTop}
-          rx={3}
         />
       )}
       {bundle && <line class="line" x1={LEFT} x2={wide.from} y1={y} y2={y} />}
@@ -404,8 +404,19 @@ interface BandsProps {
   wide?: { readonly from: number; readonly to: number; readonly half: number };
 }
 
-/** The colour of a network; none without one. */
-const tintOf = (tint: number | null | undefined) => (tint == null ? "none" : `var(--n${tint})`);
+interface BandProps {
+  /** The colour of the network, which may not be known. */
+  tint: number | null | undefined;
+  from: number;
+  to: number;
+  top: number;
+  height: number;
+}
+
+function Band({ tint, from, to, top, height }: BandProps) {
+  const box = { x: from, y: top, width: Math.max(0, to - from), height, rx: 3 };
+  return <rect class="band" fill={tint == null ? "none" : `var(--n${tint})`} {...box} />;
+}
 
 /** The networks: bands that meet midway, with their names where there is room. */
 function Bands({
@@ -433,19 +444,12 @@ function Bands({
   // Here alone, where the network of the first hop is known.
   const near =
     segments[0] && segments[0].tint !== 0 ? (LEFT + xOf(segments[0].hops[0].hop)) / 2 : 0;
+  const usual = { top: y - band / 2, height: band };
   return (
     <>
       {near > 0 && (
         <>
-          <rect
-            class="band"
-            fill={tintOf(0)}
-            x={0}
-            y={y - band / 2}
-            width={near - 1}
-            height={band}
-            rx={3}
-          />
+          <Band {...usual} tint={0} from={0} to={near - 1} />
           {hasNames && (
             <text class="network" x={2} y={y - band / 2 - 8}>
               Here
@@ -463,22 +467,10 @@ function Bands({
         return (
           <g>
             {tint !== null && (
-              <rect
-                class="band"
-                fill={tintOf(tint)}
-                x={from + (at === 0 ? 0 : 1)}
-                y={y - band / 2}
-                width={Math.max(0, to - from - 2)}
-                height={band}
-                rx={3}
-              />
+              <Band {...usual} tint={tint} from={from + (at === 0 ? 0 : 1)} to={to - 1} />
             )}
             {tint !== null && half > band / 2 && (
-              <rect
-                class="band"
-                fill={tintOf(tint)}
-                {...{ x: left, y: y - half, width: right - left, height: 2 * half, rx: 3 }}
-              />
+              <Band tint={tint} from={left} to={right} top={y - half} height={2 * half} />
             )}
             {hasNames && isFit && (
               <text class="network" x={from + 2} y={y - half - 8}>
