@@ -1,4 +1,4 @@
-import { Argument, Command, CommanderError } from "commander";
+import { Argument, Command, CommanderError, Help } from "commander";
 import { interfaceText } from "../server/endpoints.ts";
 import { TOOLS } from "../tools/table.ts";
 import { COMMIT, VERSION } from "../util/version.ts";
@@ -39,6 +39,16 @@ function withoutValue(word: string, _: number, [command]: readonly string[]): st
   return command !== "dns" && /^--(tcp|udp)$/.test(word) ? `${word}=` : word;
 }
 
+/** Columns of a terminal beside a term of the help, with less of which its description stands below it. */
+const NARROWEST = 28;
+
+function formatItem(this: Help, ...item: Parameters<Help["formatItem"]>): string {
+  const [term, termWidth, description, helper] = item;
+  const { helpWidth = 80 } = this;
+  if (helpWidth - termWidth >= NARROWEST + 4) return Help.prototype.formatItem.apply(this, item);
+  return `  ${term}\n${helper.boxWrap(description, helpWidth - 6).replace(/^/gm, " ".repeat(6))}`;
+}
+
 /**
  * All commands: the parser, the help, the completion and the manual page are made from this.
  *
@@ -55,6 +65,7 @@ export function describeCommands(
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "print the help of a command")
     .exitOverride()
+    .configureHelp({ minWidthToWrap: NARROWEST, formatItem })
     .configureOutput({
       writeOut: (text) => say(text.trimEnd()),
       outputError: (text, write) => write(inOurWords(text)),

@@ -1,11 +1,11 @@
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { readRegularFile, replaceFile } from "../platform/regular-file.ts";
+import { readOrEmpty, replaceFile } from "../platform/regular-file.ts";
 import { ownName } from "../platform/users.ts";
 import { scheduleRules } from "../server/endpoints.ts";
 import { askWatch, askWatches } from "../server/status.ts";
-import { attempt, errorCode, reasonOf } from "../util/errors.ts";
+import { attempt, orThrow, reasonOf } from "../util/errors.ts";
 import { plural, printable, quote } from "../util/text.ts";
 import { moment, momentMs } from "../watch/endpoint.ts";
 import { parseSchedule, parseWatch, WatchError } from "../watch/schedule.ts";
@@ -87,21 +87,12 @@ async function changeFile({ watchFile }: Settings, change: (text: string) => str
   const failure = (reason: string) =>
     new WatchError(`cannot change the file of watches: ${reason}; ${advice}`);
   await whileLocked(dirname(path), failure, async () => {
-    const text = change(readOrEmpty(path, failure));
+    const text = change(orThrow(() => readOrEmpty(path), failure));
     await replaceFile(path, text).catch((error) => {
       throw failure(reasonOf(error));
     });
   });
   return path;
-}
-
-function readOrEmpty(path: string, failure: (reason: string) => Error): string {
-  try {
-    return readRegularFile(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return "";
-    throw failure(reasonOf(error));
-  }
 }
 
 /** `sixscope watch add LINE…`: ends the command for a line that is not valid, and then adds none. */
@@ -149,6 +140,9 @@ const lineOf = (...cells: readonly (string | number | false | null | undefined)[
     cells.filter((cell) => cell !== null && cell !== undefined && cell !== false).join("  "),
   );
 
+const NOTHING_WATCHED =
+  "nothing is watched yet; begin as with: sixscope watch add check www.example.com every=5m";
+
 /** `sixscope watch list`: what is watched, and how it is. */
 async function listWatches(json: true | undefined, settings: Settings) {
   const document = await askWatches(settings);
@@ -159,7 +153,7 @@ async function listWatches(json: true | undefined, settings: Settings) {
   const lines = document.watches.map(({ name, verdict }) =>
     lineOf(name, verdict?.code ?? "no run yet", verdict && `since ${verdict.since}`, verdict?.text),
   );
-  return [...wrong, ...lines].join("\n");
+  return [...wrong, ...lines].join("\n") || NOTHING_WATCHED;
 }
 
 /** `sixscope watch show NAME`: what a watch has seen, and its changes. */

@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { attempt } from "../util/errors.ts";
+import { attempt, errorCode } from "../util/errors.ts";
 
 /** The rights of users who are neither a file's owner nor in its group; inode(7). */
 const OTHERS = { read: 0o004, enter: 0o001 } as const;
@@ -17,6 +17,16 @@ const OTHERS = { read: 0o004, enter: 0o001 } as const;
 /** The text of a file, as `readRegularBytes` reads it. */
 export function readRegularFile(path: string): string {
   return readRegularBytes(path).toString("utf8");
+}
+
+/** The same; empty if there is no such file. */
+export function readOrEmpty(path: string): string {
+  try {
+    return readRegularFile(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return "";
+    throw error;
+  }
 }
 
 /**

@@ -4,10 +4,10 @@ import { readTexts } from "../api/parameters.ts";
 import type { ValueOf } from "../api/schemas.ts";
 import { ALL_LOCATIONS, type Config } from "../config/settings.ts";
 import { followFiles } from "../platform/followed-files.ts";
-import { readRegularFile } from "../platform/regular-file.ts";
+import { readOrEmpty } from "../platform/regular-file.ts";
 import type { Services } from "../tools/services.ts";
 import { type Clock, DAY_MS, systemClock } from "../util/clock.ts";
-import { attempt, errorCode, traceOf } from "../util/errors.ts";
+import { attempt, orThrow, traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { round } from "../util/numbers.ts";
 import { plural } from "../util/text.ts";
@@ -31,6 +31,7 @@ import {
   type Schedule,
   type ScheduleRules,
   type Watch,
+  WatchError,
 } from "./schedule.ts";
 
 /** Whose share of the slots runs of watches use. */
@@ -176,7 +177,10 @@ export class Watcher implements Watching {
     const files = followFiles([file], log, {
       read: () => {
         const before = text;
-        text = textOf(file);
+        text = orThrow(
+          () => readOrEmpty(file),
+          (reason) => new WatchError(`cannot read the file of watches, ${file}: ${reason}`),
+        );
         if (text !== before) this.apply(parseSchedule(text, rules));
         return text !== before;
       },
@@ -494,15 +498,5 @@ export class Watcher implements Watching {
     if ("reason" in answer) return null;
     const { locations: several } = answer.document as { locations?: object[] };
     return several ?? [{ location: locations?.own ?? null, result: answer.document }];
-  }
-}
-
-/** The text of the file of watches; empty without one. */
-function textOf(file: string): string {
-  try {
-    return readRegularFile(file);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return "";
-    throw error;
   }
 }

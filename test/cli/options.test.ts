@@ -95,6 +95,18 @@ test("every option of a tool that takes a value is tried", () => {
   expect(options.toSorted()).toEqual(Object.keys(OPTIONS).toSorted());
 });
 
+test.each([40, 60, 80])("help fits %d columns, in all commands", (helpWidth) => {
+  const all = [program, ...program.commands.flatMap((each) => [each, ...each.commands])];
+  const lines = all.flatMap((command) => {
+    const help = command.createHelp();
+    help.prepareContext({ helpWidth });
+    return help.formatHelp(command, help).split("\n");
+  });
+  // One word, or one term, may be too long.
+  const long = lines.filter((line) => line.length > helpWidth && /^ {6}\S+ \S/.test(line));
+  expect(long).toEqual([]);
+});
+
 const rows = Object.entries(OPTIONS).flatMap(([option, [must, ...wrong]]) =>
   wrong.map((value) => [option, value, must] as const),
 );
@@ -143,8 +155,8 @@ describe("alike", () => {
   // biome-ignore format: a table
   test.each([
     [["dns", "192.0.2.1"], '"192.0.2.1" is not a valid hostname: it is an IP address; ask for its name with -x; write it like www.example.com.'],
-    [["dns", "a.test", "@zone", "--dnssec"], "resolver: validation and class CH need a resolver."],
-    [["dns", "a.test", "@zone", "--chaos"], "resolver: validation and class CH need a resolver."],
+    [["dns", "a.test", "@zone", "--dnssec"], "resolver: the servers of the zone are asked without validation, and not for class CH."],
+    [["dns", "a.test", "@zone", "--chaos"], "resolver: the servers of the zone are asked without validation, and not for class CH."],
   ])("what the tool itself refuses, in the words of commands: %j", async (args, text) => {
     let said = "";
     using _write = spyOn(Bun, "write").mockImplementation((async (_: unknown, line: string) => {

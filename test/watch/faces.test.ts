@@ -1,7 +1,7 @@
 /** A service that watches: what its API, its metrics, its commands and a receiver of changes say of the same runs. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import { createHmac } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseConfig } from "../../src/config/settings.ts";
@@ -230,8 +230,9 @@ labTest("without a history, runs go on, and /readyz, /watch and the status say w
 
 labTest("where nothing is watched, no history is made", async () => {
   const history = join(folder, "unused.db");
+  const none = join(folder, "none");
   await using quiet = await startService({
-    SIXSCOPE_WATCH_FILE: join(folder, "none"),
+    SIXSCOPE_WATCH_FILE: none,
     SIXSCOPE_HISTORY_FILE: history,
     SIXSCOPE_METRICS_LISTEN: "[::1]:0",
   });
@@ -247,6 +248,12 @@ labTest("where nothing is watched, no history is made", async () => {
   });
   expect(stream.headers.get("content-type")).toStartWith("text/event-stream");
   end.abort();
+  const settings = { SIXSCOPE_WATCH_FILE: none, SIXSCOPE_KEYS_FILE: quiet.keysFile };
+  const listed = await sixscopeHere(["watch", "list"], settings);
+  expect(listed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^nothing is watched/) });
+  mkdirSync(none);
+  const told = `cannot read the file of watches, ${none}: it is not a regular file`;
+  await until(async () => quiet.stderr().includes(told));
   expect(await (await fetch(new URL("/readyz", quiet.url))).text()).toBe("ready\n");
   expect(existsSync(history)).toBe(false);
 });

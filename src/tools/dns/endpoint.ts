@@ -146,7 +146,11 @@ export const dns = endpoint({
     const isZone = resolver === "zone";
     if (isZone && (validates || parameters.class === "CH")) {
       const details = { parameter: "resolver", value: resolver };
-      throw new ApiError("INVALID_PARAMETER", details, "validation and class CH need a resolver");
+      throw new ApiError(
+        "INVALID_PARAMETER",
+        details,
+        "the servers of the zone are asked without validation, and not for class CH",
+      );
     }
     const atOnce = querySlots.tryTake(client);
     const longestMs = MAX_WAIT_MS + (isZone ? LONGEST_ZONE_MS : LONGEST_ANSWER_MS);
