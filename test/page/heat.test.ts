@@ -260,7 +260,8 @@ pageTest("the way that stands is an ordered list with the break in its place", a
   await page.evaluate((await outputs[0]?.text()) ?? "");
   const items = page.locator(".standing > ol > li");
   const shown = async (way: object) => {
-    await page.evaluate(`show(${JSON.stringify({ segments, site: "The site", ...way })})`);
+    const ends = [{ text: "", note: "", tone: null, ms: null }];
+    await page.evaluate(`show(${JSON.stringify({ segments, ends, unknown: "", ...way })})`);
     return await items.evaluateAll((all) =>
       all.map((item) =>
         [...item.querySelectorAll(":scope > :not(svg)")].map((each) => each.textContent).join(" "),
@@ -268,7 +269,8 @@ pageTest("the way that stands is an ordered list with the break in its place", a
     );
   };
   const silent = { after: 9, text: "Nothing answers behind here" };
-  expect((await shown({ break: silent, isReached: false })).slice(4)).toEqual([
+  const unknown = "not reached, so not known";
+  expect((await shown({ break: silent, isReached: false, unknown })).slice(4)).toEqual([
     "b3 hops › 5.00",
     "2001:db8::7 7.00",
     "no answer 8.00",
@@ -280,17 +282,36 @@ pageTest("the way that stands is an ordered list with the break in its place", a
   expect(await bars.count()).toBe(2);
   expect((await items.nth(7).boundingBox())?.height).toBeGreaterThanOrEqual(36);
   const narrow = { after: 0, text: "Packets vanish here", isNarrow: true };
-  const ipv4 = { segments, isReached: true };
-  expect((await shown({ break: narrow, isReached: true, ipv4 })).slice(0, 4)).toEqual([
+  expect((await shown({ break: narrow, isReached: true })).slice(0, 4)).toEqual([
     "Here",
     "Packets vanish heresmall ones pass",
     "2001:db8::0 0.00",
     "a4 hops › 1.00",
   ]);
   expect(await items.last().locator("b, .soft").allTextContents()).toEqual(["The site", "c"]);
-  expect(await page.locator(".ipv4 .rail").count()).toBe(11);
   const button = page.getByRole("button", { name: "4 hops ›" });
   await button.click();
   expect(await page.getByRole("button", { expanded: true }).textContent()).toBe("4 hops ⌄");
   expect(await items.nth(4).textContent()).toContain("2001:db8::2");
+
+  // Others fork off before the site: one that is silent, one that works.
+  const end = (ip: string, ms: number | null) => {
+    const [text, tone] = ms === null ? ["silent", "bad"] : [`${ms} ms`, null];
+    return { ...{ text, tone, ms }, note: ip };
+  };
+  const ends = [end("::a", 9), end("::b", null), end("::c", 10)];
+  expect((await shown({ ends, isReached: true })).slice(-3)).toEqual([
+    "::b silent",
+    "::c 10 ms",
+    "The sitec, ::a 9 ms",
+  ]);
+  expect(await page.locator('.standing path[stroke="var(--bad)"]').count()).toBe(1);
+  // The near side stands alone where the network of the first hop is known.
+  const known = segmentsOf(hops.slice(1), tintsOf([hops]));
+  expect((await shown({ segments: known, isReached: true })).slice(0, 2)).toEqual([
+    "Here",
+    "a4 hops › 1.00",
+  ]);
+  const [first] = await shown({ segments: [], isReached: false });
+  expect(first).toBe("Here");
 });

@@ -9,8 +9,8 @@ import type { Asked, View } from "./picture.ts";
 import { type Break, tintsOf } from "./segments.ts";
 import { Steps } from "./steps.tsx";
 import { ByPlace, isUntested, Tried } from "./tried.tsx";
-import { isMixed, ON_ONE_SCALE, type Scale, Way, type WayProps } from "./way.tsx";
-import { type End, shortMs } from "./way-marks.tsx";
+import { ON_ONE_SCALE, type Scale, Way, type WayProps } from "./way.tsx";
+import { type End, isMixed, shortMs } from "./way-marks.tsx";
 
 /** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
 export const checkView: View<CheckDocument> = {
@@ -55,6 +55,8 @@ const endedSteps = ({ steps }: CheckDocument, isRunning: boolean) =>
 
 type Row = CheckResult["details"]["attempts"][number];
 
+const NOT_BEGUN: End = { text: "not begun", note: "", tone: "warn", ms: null };
+
 const isDnsAtFault = ({ details: { verdict, attempts = [] } }: CheckDocument) =>
   verdict?.fault === "dns" && attempts.every(({ ip }) => !isIpv6(ip));
 
@@ -85,7 +87,7 @@ function wayOf(document: CheckDocument, isCheckRunning: boolean): Omit<WayProps,
   const unknown: End =
     verdict === undefined
       ? { ...running, note: isRunning && path ? `asking hop ${lastHop + 1} …` : "" }
-      : { text: isHere ? "not known" : "not begun", note: "", tone: "warn", ms: null };
+      : { ...NOT_BEGUN, ...(isHere && { text: "not known" }) };
   const [end = unknown, ...others] = isHere ? [] : ends;
   const unreached = isDns ? "not begun: there is no address" : "not reached, so not known";
   return {
@@ -106,7 +108,7 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
   const { steps, details } = document;
   const { attempts = [] } = details;
   const names = steps.find(({ name }) => name === "names");
-  const ips = Map.groupBy(attempts, ({ ip }) => ip);
+  const ipv4 = [...Map.groupBy(attempts, ({ ip }) => ip)].filter(([ip]) => !isIpv6(ip));
   const isDns = isDnsAtFault(document);
   const scale = scaleOf(asked);
   return (
@@ -118,6 +120,7 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
           label="Name"
           hops={[]}
           ends={[{ text: "no address", note: "", tone: "bad", ms: null }]}
+          unknown=""
           break={{
             after: 0,
             text: lastSentence("text" in (names ?? {}) ? (names as Step).text : ""),
@@ -133,11 +136,11 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
         )
       )}
       <Way {...wayOf(document, asked.isRunning)} {...scale} />
-      {[...ips]
-        .filter(([ip]) => !isIpv6(ip))
-        .map(([ip, rows]) => (
-          <Way {...scale} label="IPv4" hops={[]} ends={[{ ...endOf(ip, rows), note: "" }]} isThin />
-        ))}
+      {(isDns && ipv4.length === 0 ? [NOT_BEGUN] : ipv4.map(([ip, rows]) => endOf(ip, rows))).map(
+        (end) => (
+          <Way {...scale} label="IPv4" hops={[]} ends={[{ ...end, note: "" }]} isThin />
+        ),
+      )}
       {attempts.length > 0 && (
         <Tried {...{ attempts, steps: steps as CheckResult["steps"], port: document.port ?? 0 }} />
       )}

@@ -6,6 +6,7 @@ import { plural } from "../../../util/text.ts";
 import type { Bundle } from "./bundle.ts";
 import { Breakable } from "./parts.tsx";
 import type { Break, Segment, WayHop } from "./segments.ts";
+import { type End, isMixed } from "./way-marks.tsx";
 
 /** What passes: everything, small packets only, or what is not known. */
 const LINES = {
@@ -13,6 +14,8 @@ const LINES = {
   thread: { "stroke-width": 2 },
   dotted: { "stroke-width": 2, "stroke-dasharray": "2 4" },
 };
+
+const SITE = "The site";
 
 const HOP = { fill: "var(--paper)", stroke: "var(--ink)", "stroke-width": 2 };
 const END = { ...HOP, fill: "var(--ink)" };
@@ -22,11 +25,7 @@ interface RailProps {
   tint: number | null;
   /** True where the band of the network begins. */
   isFirst: boolean;
-  mark: "here" | "hop" | "silent" | "site" | "unreached" | "break" | "bundle";
-  /** What the way is, above its first row. */
-  label?: string | false | undefined;
-  /** True for the way beside, with small marks. */
-  isThin?: boolean;
+  mark: "here" | "hop" | "silent" | "site" | "unreached" | "break" | "bundle" | "fork" | "lost";
   /** Where the mark is, by default in the middle of the first line of text. */
   y?: number | string;
   /** The lines to the marks of the rows before and after it. */
@@ -35,19 +34,11 @@ interface RailProps {
 }
 
 /** A part of a way that stands, as high as its row: the band of a network, the line, and what is on it. */
-export function Rail({ tint, isFirst, mark, label, isThin, y = 18, above, below }: RailProps) {
-  const size = isThin ? 0.6 : 1;
+export function Rail({ tint, isFirst, mark, y = 18, above, below }: RailProps) {
   const line = { class: "line", x1: "50%", x2: "50%" };
   const text = { x: "50%", y, dy: 4, "text-anchor": "middle" };
   const disc = { cx: "50%", cy: y };
-  const [side, shift] = [16 * size, -8 * size];
-  const square = {
-    x: "50%",
-    y,
-    width: side,
-    height: side,
-    transform: `translate(${shift} ${shift})`,
-  };
+  const square = { x: "50%", y, width: 16, height: 16, transform: "translate(-8 -8)" };
   const bar = { x: -6, width: 36, height: 3, fill: "var(--bad)" };
   return (
     <svg class={tint === null ? "rail" : "rail band"} aria-hidden="true">
@@ -57,10 +48,10 @@ export function Rail({ tint, isFirst, mark, label, isThin, y = 18, above, below 
       {below && <line {...line} {...LINES[below]} y1={y} y2="100%" />}
       {mark === "bundle" &&
         ["30%", "50%", "70%"].map((x) => <line {...line} x1={x} x2={x} y1="0" y2="100%" />)}
-      {mark === "here" && <circle {...END} {...disc} r={6 * size} />}
-      {mark === "hop" && <circle {...HOP} {...disc} r={4 * size} />}
-      {mark === "silent" && <circle {...HOP} {...disc} r={7 * size} />}
-      {mark === "silent" && !isThin && <text {...text}>?</text>}
+      {mark === "here" && <circle {...END} {...disc} r={6} />}
+      {mark === "hop" && <circle {...HOP} {...disc} r={4} />}
+      {mark === "silent" && <circle {...HOP} {...disc} r={7} />}
+      {mark === "silent" && <text {...text}>?</text>}
       {mark === "site" && <rect {...END} {...square} />}
       {mark === "unreached" && <rect {...HOP} {...square} />}
       {mark === "break" && <rect {...bar} />}
@@ -70,10 +61,12 @@ export function Rail({ tint, isFirst, mark, label, isThin, y = 18, above, below 
           <path d="M-6-6l12 12m0-12l-12 12" stroke="var(--bad)" stroke-width="3" />
         </svg>
       )}
-      {label && (
-        <text {...text} y="-12">
-          {label}
-        </text>
+      {(mark === "fork" || mark === "lost") && (
+        <path {...HOP} fill="none" d="M12-1C12 12 14 18 24 18" />
+      )}
+      {mark === "fork" && <rect {...END} x={19} y={13} width={10} height={10} />}
+      {mark === "lost" && (
+        <path d="M19 13l10 10m0-10l-10 10" stroke="var(--bad)" stroke-width="3" />
       )}
     </svg>
   );
@@ -94,6 +87,9 @@ export function Name({ hop: { ip, hostname } }: { hop: Host }) {
   );
 }
 
+/** This machine alone, where the network of the first hop is known. */
+const HERE = { name: "Here", tint: 0, hops: [] };
+
 interface Way {
   readonly segments: readonly Segment[];
   /** True if the last hop is the site. */
@@ -107,7 +103,8 @@ export function standingRows(
   breakAfter = Number.NaN,
   bundleAfter = Number.NaN,
 ) {
-  const rows = segments.flatMap(({ name, tint, hops }, network) => {
+  const ways = segments[0]?.tint === 0 ? segments : [HERE, ...segments];
+  const rows = ways.flatMap(({ name, tint, hops }, network) => {
     const all = [...(network === 0 ? [null] : []), ...hops];
     const isAtBreak = (hop: WayHop | null) =>
       [0, 1].includes((hop?.hop ?? 0) - breakAfter) || hop?.hop === bundleAfter;
@@ -125,21 +122,21 @@ export function standingRows(
 
 /** A way, and what is known of its end. */
 export interface StandingWayProps extends Way {
-  /** The way over IPv4, beside it. */
-  ipv4?: Way;
-  break?: Break;
+  /** What came of the way, and of those that fork off before its end. */
+  ends: readonly [End, ...End[]];
+  break?: Break | null | undefined;
   /** Several paths behind a hop, of which a list opens. */
   bundle?:
     | (Pick<Bundle, "near" | "threads"> & { readonly isListed: boolean; onList(): void })
     | null
     | undefined;
-  /** What the way leads to, as "The site". */
-  site: string;
+  /** Why nothing is known of its end, in a few words. */
+  unknown: string;
 }
 
-/** A row: its part of the rail, what is there, a note below that, and milliseconds. */
-function Item(props: { rail: RailProps; title: Child; note?: Child; ms?: number | null }) {
-  const { rail, title, note, ms = null } = props;
+/** A row: its part of the rail, what is there, a note below that, and milliseconds or what came of it. */
+function Item(props: { rail: RailProps; title: Child; note?: Child; result?: Child }) {
+  const { rail, title, note, result } = props;
   return (
     <li>
       <Rail {...rail} />
@@ -147,48 +144,59 @@ function Item(props: { rail: RailProps; title: Child; note?: Child; ms?: number 
         {title}
         {note && <div class="soft">{note}</div>}
       </div>
-      {ms !== null && <span class="number">{formatMs(ms)}</span>}
+      {result && <span class="number">{result}</span>}
     </li>
   );
 }
 
+const resultOf = ({ text, tone }: End) => text && <b class={tone ?? ""}>{text}</b>;
+
 /** A way from top to bottom, for narrow screens; a network is a row or two, which open. */
-export function StandingWay({ ipv4, site, bundle, break: broken, ...way }: StandingWayProps) {
-  const [open, setOpen] = useState<readonly number[]>([]);
+export function StandingWay({ ends, unknown, bundle, break: broken, ...way }: StandingWayProps) {
+  const [end, ...others] = ends;
+  const [opened, setOpened] = useState<readonly number[]>([]);
   const toggle = (network: number) =>
-    setOpen(open.includes(network) ? open.filter((each) => each !== network) : [...open, network]);
+    setOpened(
+      opened.includes(network) ? opened.filter((each) => each !== network) : [...opened, network],
+    );
   const beyond = broken?.isNarrow ? "thread" : "dotted";
-  const unknown = { tint: null, isFirst: false, above: beyond } as const;
-  const rows = standingRows(way, (network) => open.includes(network), broken?.after, bundle?.near);
+  const open = { tint: null, isFirst: false, above: beyond } as const;
+  const rows = standingRows(
+    way,
+    (network) => opened.includes(network),
+    broken?.after,
+    bundle?.near,
+  );
+  const forks = others.map((each) => (
+    <Item
+      rail={{
+        ...{ tint: way.segments.at(-1)?.tint ?? null, isFirst: false },
+        ...{ mark: each.ms === null || isMixed(each) ? "lost" : "fork" },
+        ...{ above: way.isReached ? "whole" : null, below: way.isReached ? "whole" : null },
+      }}
+      title={each.note}
+      result={resultOf(each)}
+    />
+  ));
   return (
     <div class="standing">
-      {ipv4 && (
-        <div class="ipv4" aria-hidden="true">
-          {standingRows(ipv4, () => true).map(({ hop, isLast, ...row }) => {
-            const lines = { above: hop && "thread", below: isLast ? null : "thread" } as const;
-            return (
-              <div>
-                <Rail {...row} {...lines} label={!hop && "IPv4"} y="50%" isThin />
-              </div>
-            );
-          })}
-        </div>
-      )}
       <ol>
         {rows.map(({ hop, name, network, count, isLast, isFolded, ...row }) => {
           const at = hop?.hop ?? 0;
           const isBroken = at === broken?.after;
           const line: keyof typeof LINES = broken && at > broken.after ? beyond : "whole";
           const below = isLast && !isBroken ? (way.isReached ? null : "dotted") : line;
-          const rail = { ...row, above: hop && line, below, label: !hop && ipv4 && "IPv6" };
           const isSite = row.mark === "site";
+          const mark = isSite && isMixed(end) ? "unreached" : row.mark;
+          const rail = { ...row, mark, above: hop && line, below };
           const label = row.isFirst && (name ?? (hop?.ip ? "not known" : "no answer"));
-          const canOpen = row.isFirst && (isFolded || open.includes(network));
+          const canOpen = row.isFirst && (isFolded || opened.includes(network));
           return (
             <>
+              {isSite && forks}
               <Item
                 rail={rail}
-                title={isSite || !hop ? <b>{hop ? site : name}</b> : label || <Name hop={hop} />}
+                title={isSite || !hop ? <b>{hop ? SITE : name}</b> : label || <Name hop={hop} />}
                 note={
                   canOpen ? (
                     <button
@@ -199,10 +207,10 @@ export function StandingWay({ ipv4, site, bundle, break: broken, ...way }: Stand
                       {plural(count, "hop")} {isFolded ? "›" : "⌄"}
                     </button>
                   ) : (
-                    isSite && label
+                    isSite && [row.isFirst && name, end.note].filter(Boolean).join(", ")
                   )
                 }
-                ms={hop?.rtt ?? null}
+                result={isSite ? resultOf(end) : hop?.rtt != null && formatMs(hop.rtt)}
               />
               {bundle?.near === at && (
                 <Item
@@ -226,7 +234,7 @@ export function StandingWay({ ipv4, site, bundle, break: broken, ...way }: Stand
               )}
               {isBroken && (
                 <Item
-                  rail={{ ...unknown, mark: "break", y: "50%", below: beyond }}
+                  rail={{ ...open, mark: "break", y: "50%", below: beyond }}
                   title={<b class="bad">{broken.text}</b>}
                   note={broken.isNarrow && "small ones pass"}
                 />
@@ -234,11 +242,13 @@ export function StandingWay({ ipv4, site, bundle, break: broken, ...way }: Stand
             </>
           );
         })}
+        {!way.isReached && forks}
         {!way.isReached && (
           <Item
-            rail={{ ...unknown, mark: "unreached", below: null }}
-            title={<b>{site}</b>}
-            note="not reached, so not known"
+            rail={{ ...open, mark: "unreached", below: null }}
+            title={<b>{SITE}</b>}
+            note={[end.note, unknown].filter(Boolean).join(", ")}
+            result={resultOf(end)}
           />
         )}
       </ol>

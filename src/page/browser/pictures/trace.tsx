@@ -39,6 +39,8 @@ function trackOf({ ip, hops, reached }: TracedWay, isRunning: boolean) {
   const isBroken = !isRunning && !isSite;
   return {
     ...{ hops: before, ends: [end] as const, site: isSite ? last : undefined },
+    // The end says so.
+    unknown: "",
     break: isBroken ? { after: heard, text: "Nothing answers behind here" } : null,
   };
 }

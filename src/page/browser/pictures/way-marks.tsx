@@ -23,6 +23,10 @@ export interface End {
   readonly attempts?: { readonly made: number; readonly failed: number };
 }
 
+/** True where some attempts worked and some did not. */
+export const isMixed = ({ attempts }: End) =>
+  attempts !== undefined && attempts.failed > 0 && attempts.failed < attempts.made;
+
 /** Milliseconds as short as a label needs them. */
 export const shortMs = (ms: number) => (ms < 100 ? ms.toFixed(1) : ms.toFixed(0));
 

@@ -12,6 +12,7 @@ import {
   Doubt,
   type End,
   Fork,
+  isMixed,
   MOST_THREADS,
   Ring,
   Site,
@@ -32,10 +33,6 @@ const NARROW = 560;
 
 /** The least distances of the ways of several places: to the first hop, and between two. */
 export const ON_ONE_SCALE = { first: 30, least: 11 };
-
-/** True where some attempts worked and some did not. */
-export const isMixed = ({ attempts }: End) =>
-  attempts !== undefined && attempts.failed > 0 && attempts.failed < attempts.made;
 
 /** A bundle of paths, and what is shown of it. */
 export interface ShownBundle extends Bundle {
@@ -104,9 +101,9 @@ function useWidth(guess: number) {
 
 /** A way from here to the site, which stands where there is little room. */
 export function Way(props: WayProps) {
-  const { hops, ends, isThin = false, lies = isThin } = props;
+  const { hops, isThin = false, lies = isThin } = props;
   const [room, box] = useWidth(984);
-  const stands = room < NARROW && !lies && hops.length > 0;
+  const stands = room < NARROW && !lies && (hops.length > 0 || props.break != null);
   return (
     <section class={isThin ? "part way thin" : "part way"}>
       <h2 class="side" style={`--top:${stands ? 0 : topOf(props) - 12}px`}>
@@ -115,15 +112,6 @@ export function Way(props: WayProps) {
       </h2>
       <figure ref={box}>
         {stands ? <Standing {...props} /> : <Lane {...props} room={room} />}
-        {stands && (
-          <ul class="ends">
-            {ends.map(({ text, note, tone }) => (
-              <li>
-                <b class={tone ?? ""}>{text}</b> <small>{note}</small>
-              </li>
-            ))}
-          </ul>
-        )}
         <figcaption class="unseen">{captionOf(props)}</figcaption>
       </figure>
     </section>
@@ -131,7 +119,9 @@ export function Way(props: WayProps) {
 }
 
 /** The way from top to bottom. */
-function Standing({ hops: all, tints, site: found, ends: [end], break: broken, bundle }: WayProps) {
+function Standing(props: WayProps) {
+  const { hops: all, tints, site: found, ends, break: broken, bundle, isRunning } = props;
+  const [end] = ends;
   const hops = bundle ? all.filter((hop) => !isInside(hop, bundle)) : all;
   const last = all.at(-1);
   const isReached = end.ms !== null && (!broken || broken.isNarrow === true);
@@ -140,9 +130,8 @@ function Standing({ hops: all, tints, site: found, ends: [end], break: broken, b
   const segments = segmentsOf(isReached ? [...hops, site] : hops, tints);
   return (
     <StandingWay
-      {...{ segments, isReached, bundle }}
-      site="The site"
-      {...(broken && { break: broken })}
+      {...{ segments, isReached, ends, bundle, break: broken }}
+      unknown={props.unknown ?? (isRunning ? "" : "not reached, so not known")}
     />
   );
 }
