@@ -132,6 +132,24 @@ pageTest("the caption names the hops of the break, and the list has it in its pl
   expect(rows.length).toBe(11);
 });
 
+pageTest.each([
+  ["half", ["2001:db8:5:3b::2silent", "The site2001:db8:5:3b::114.3 ms"]],
+  ["sometimes", ["2001:db8:5:3b::26 of 10", "The site2001:db8:5:3b::110 of 10"]],
+  ["dns", ["The signature of example.org ended on 2026-11-21", "The siteno address"]],
+] as const)("%s: on a phone the way forks or breaks as it does elsewhere", async (name, rows) => {
+  await page.setViewportSize({ width: 320, height: 640 });
+  await show(name);
+  const texts = await page
+    .locator(".standing li")
+    .evaluateAll((items) =>
+      items.map((item) =>
+        [...item.querySelectorAll(":scope > :not(svg)")].map((each) => each.textContent).join(""),
+      ),
+    );
+  expect(texts.slice(-2)).toEqual([...rows]);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
+});
+
 pageTest(
   "on paper the hops are open, the link is a text, and what can be pressed is gone",
   async () => {
