@@ -48,6 +48,17 @@ const OF_SERVICE: readonly ErrorCode[] = [
 /** What came of a question that did not leave this machine, or met no resolver. */
 const RCODES_OF_SERVICE = ["SHORTAGE", "UNREACHABLE"];
 
+/** An error, as documents of several locations have it. */
+interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: object;
+}
+
+const isOfService = ({ code, details = {} }: Failure) =>
+  OF_SERVICE.includes(code as ErrorCode) ||
+  ("rcode" in details && RCODES_OF_SERVICE.includes(`${details.rcode}`));
+
 /** Runs that confirm a change: another path that a router chose by packet seldom comes three times. */
 const CONFIRMATIONS = { path: 2, others: 1 } as const;
 
@@ -398,13 +409,9 @@ export class Watcher implements Watching {
     const call = { signal: this.stopping, address: null, client: OWNER, allowSeconds() {} };
     try {
       const document = (await endpoint.handle(values, call, this.#parts.services)) as object;
-      const { locations } = document as {
-        locations?: { error?: { code: string; message: string } }[];
-      };
+      const { locations } = document as { locations?: { error?: Failure }[] };
       if (locations === undefined) return { document };
-      const isOfTarget = ({ error }: { error?: { code: string } }) =>
-        error === undefined || !OF_SERVICE.includes(error.code as ErrorCode);
-      const answers = locations.filter(isOfTarget);
+      const answers = locations.filter(({ error }) => !error || !isOfService(error));
       if (answers.length > 0) return { document: { ...document, locations: answers } };
       return { reason: locations[0]?.error?.message ?? "no location answered" };
     } catch (error) {
@@ -412,13 +419,9 @@ export class Watcher implements Watching {
         if (!this.stopping.aborted) this.#parts.log.error(`a watch failed: ${traceOf(error)}`);
         return { reason: GAPS.internal };
       }
-      const { code, message, body, details } = error;
-      const { retryAfterSeconds, rcode = "" } = details as {
-        readonly retryAfterSeconds?: number;
-        readonly rcode?: string;
-      };
-      if (!OF_SERVICE.includes(code) && !RCODES_OF_SERVICE.includes(rcode))
-        return { document: body };
+      if (!isOfService(error)) return { document: error.body };
+      const { message, details } = error;
+      const { retryAfterSeconds } = details as { readonly retryAfterSeconds?: number };
       return { reason: message, retryMs: retryAfterSeconds && retryAfterSeconds * 1000 };
     }
   }

@@ -265,16 +265,21 @@ test("an error about the target is a run, one about the service a gap", async ()
     "2001:db8::2": unreachable("SHORTAGE"),
     "2001:db8::3": unreachable("UNREACHABLE"),
   };
-  const lines = Object.keys(errors).map((target) => `ping ${target} every=1m`);
+  const targets = [...Object.keys(errors), "2001:db8::4"];
+  const lines = targets.map((target) => `ping ${target} every=1m`);
   const lab = startLab(lines.join("\n"), ({ values }) => {
-    throw errors[values["target"] as string];
+    const error = errors[values["target"] as string];
+    if (error) throw error;
+    // From two locations, which have no resolver.
+    const { body } = unreachable("UNREACHABLE");
+    return { locations: ["ams", "fra"].map((location) => ({ location, ...body })) };
   });
   await lab.clock.advance(3 * MINUTE);
   const byName = Map.groupBy(lab.runs, ({ name }) => name);
   expect(byName.get("ping gone.example.com")?.map(({ code, gap }) => [code, gap])).toEqual(
     Array(3).fill(["HOSTNAME_NOT_FOUND", null]),
   );
-  for (const target of [1, 2, 3]) {
+  for (const target of [1, 2, 3, 4]) {
     const gaps = byName.get(`ping 2001:db8::${target}`);
     expect(gaps?.length).toBe(3);
     expect(gaps?.every(({ code, gap }) => code === null && gap !== null)).toBe(true);
