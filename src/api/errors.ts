@@ -155,7 +155,7 @@ export const ERRORS = {
       limit: whole("Pings and traces, or DNS queries, that may run at once.", 1),
       retryAfterSeconds: retryAfterSeconds(),
     }),
-    message: ({ limit, retryAfterSeconds }, reason = `All ${limit} probe slots are in use`) =>
+    message: ({ retryAfterSeconds }, reason = "The server is busy") =>
       `${reason}; try again in ${retryAfterSeconds} seconds.`,
   }),
   RESOLVER_TIMEOUT: aboutName(query),

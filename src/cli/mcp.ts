@@ -23,8 +23,6 @@ import { callerFor, type ServerOptions } from "./tool-commands.ts";
 /** Calls that run at once, because each has sockets of its own; an assistant makes a few. */
 const MAX_CALLS = 16;
 
-const TOO_MANY = `${MAX_CALLS} calls are running, as many as may at once`;
-
 const NEEDS_SERVER = "only a service sees your address; run sixscope mcp with --server URL";
 
 const MALFORMED = "leaves out a line of standard input that is not a message of the protocol";
@@ -86,7 +84,7 @@ export async function runMcp(options: ServerOptions, command: Command, given: No
         const params = { progressToken, ...progress };
         void sendNotification({ method: "notifications/progress", params });
       };
-      const release = await takeSlot(slots, { client: `${requestId}`, signal }, TOO_MANY);
+      const release = await takeSlot(slots, { client: `${requestId}`, signal }, "calls");
       const run = callEndpoint({ endpoint, parameters }, signal, onEvent);
       const { document, error } = await run.finally(release);
       return resultOf(error?.message ?? verdictOf(tool.name, document), document, error !== null);

@@ -25,12 +25,8 @@ export const tooBusy = (retryAfterSeconds: number) =>
 /** Most runs end within seconds. */
 const RETRY_AFTER_SECONDS = 2;
 
-/**
- * The error of one for whom there is no slot.
- *
- * @param reason why, if not because all are in use
- */
-export const noSlot = ({ limit }: Pick<FairSlots, "limit">, reason?: string) =>
+/** The error of one for whom there is no slot, with the reason. */
+export const noSlot = ({ limit }: Pick<FairSlots, "limit">, reason: string) =>
   new ApiError("TOO_MANY_PROBES", { limit, retryAfterSeconds: RETRY_AFTER_SECONDS }, reason);
 
 /** The event of a run that has to wait. */
@@ -44,20 +40,22 @@ export const waitingEvent = shape("Waiting", "A run that has to wait.", () => ({
 /**
  * Takes a slot, for which the client may have to wait, and returns the function that gives it back.
  *
- * @param reason why there is none, if the slots are not those of probes
+ * @param what what has the slots, for people
  * @throws ApiError TOO_MANY_PROBES
  */
 export async function takeSlot(
   slots: FairSlots,
   { client, signal }: Pick<Call, "client" | "signal">,
-  reason?: string,
+  what: string,
   longestMs?: number,
   onWait?: () => void,
 ): Promise<() => void> {
   const release = await slots.take(client, signal, longestMs, onWait);
   if (release !== null) return release;
   if (signal.aborted) throw clientGone();
-  throw noSlot(slots, reason);
+  const { running, limit } = slots;
+  const rest = running < limit ? ", and the others are kept for other clients" : "";
+  throw noSlot(slots, `The server is busy: ${running} of ${limit} ${what} are running${rest}`);
 }
 
 /**
@@ -72,7 +70,7 @@ export async function takeTurn(
   const { client, onEvent } = call;
   const askedMs = performance.now();
   const onWait = () => onEvent?.("waiting", { for: "slot" });
-  const release = await takeSlot(probeSlots, call, undefined, MAX_TURN_MS, onWait);
+  const release = await takeSlot(probeSlots, call, "measurements", MAX_TURN_MS, onWait);
   let waitedMs = performance.now() - askedMs;
   let announced: Timer | undefined;
   const caller: Caller = {

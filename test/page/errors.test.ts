@@ -99,7 +99,12 @@ const probes = (["ping", "trace"] as const).flatMap((tool): Row[] => [
   ["RESOLVER_TIMEOUT", `#/${tool}/www.example.test`, "form", "did not answer in time", "deaf"],
   ["ICMP_UNAVAILABLE", `#/${tool}/::1`, "form", "has no raw socket", "bare"],
   ["RATE_LIMITED", `#/${tool}/::1`, "form", "is used up", "strict"],
-  ["TOO_MANY_PROBES", `#/${tool}/${TARGETS.far}`, "form", "All 1 probe slots are in use"],
+  [
+    "TOO_MANY_PROBES",
+    `#/${tool}/${TARGETS.far}`,
+    "form",
+    "The server is busy: 1 of 1 measurements are running; ",
+  ],
 ]);
 
 const ROWS: readonly Row[] = [

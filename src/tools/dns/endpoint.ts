@@ -29,8 +29,6 @@ const LONGEST_ANSWER_MS = 2 * QUERY_TIMEOUT_MS;
 /** What a question costs: a zone with four servers takes as many packets. */
 const PRICES: Readonly<Record<string, number>> = { all: RESOLVER_NAMES.length, zone: 20 };
 
-const TOO_MANY = "As many of your DNS queries run as may at once";
-
 /** One of two words, the default first; the option chooses the other one, and the help says what that does. */
 const switchParameter = <const Words extends readonly [string, string]>(
   words: Words,
@@ -155,7 +153,7 @@ export const dns = endpoint({
     const atOnce = querySlots.tryTake(client);
     const longestMs = MAX_WAIT_MS + (isZone ? LONGEST_ZONE_MS : LONGEST_ANSWER_MS);
     if (atOnce === null || validates || isZone) call.allowSeconds(longestMs / 1000);
-    const release = atOnce ?? (await takeSlot(querySlots, call, TOO_MANY));
+    const release = atOnce ?? (await takeSlot(querySlots, call, "DNS queries"));
     const asked = isZone
       ? askZone(question, hostname, services)
       : askResolvers(resolver === "all" ? RESOLVER_NAMES.filter(isThere) : [resolver]);

@@ -21,6 +21,7 @@ function start(limit: number) {
   const resolvers = { resolver_a: { query }, resolver_b: { query }, resolver_c: { query } };
   const services = { resolvers, querySlots, config: parseConfig({}) };
   const codes: string[] = [];
+  const messages: string[] = [];
   const allowed: number[] = [];
   const ask = (client: string, signal = new AbortController().signal, resolver = "resolver_a") => {
     const call = {
@@ -31,11 +32,12 @@ function start(limit: number) {
     };
     const values = { hostname: "a.test", type: "A", resolver, dnssec: "no" };
     const result = dns.handle(values, call, services as never) as Promise<object>;
-    void result.catch(({ code, name, message }) =>
-      codes.push(typeof code === "string" ? code : name === "Error" ? message : name),
-    );
+    void result.catch(({ code, name, message }) => {
+      codes.push(typeof code === "string" ? code : name === "Error" ? message : name);
+      messages.push(message);
+    });
   };
-  return { querySlots, open, codes, allowed, ask };
+  return { querySlots, open, codes, messages, allowed, ask };
 }
 
 describe("256 slots", () => {
@@ -83,7 +85,7 @@ test("three resolvers take one slot, until the first fails or all have answered"
 });
 
 test("a question that gets no slot in five seconds, or whose client leaves, is not asked", async () => {
-  const { ask, open, codes, querySlots } = start(4);
+  const { ask, open, codes, messages, querySlots } = start(4);
   const client = new AbortController();
   for (const signal of [undefined, undefined, undefined, client.signal]) ask("a", signal);
   await settle();
@@ -94,5 +96,8 @@ test("a question that gets no slot in five seconds, or whose client leaves, is n
   jest.advanceTimersByTime(MAX_WAIT_MS);
   await settle();
   expect(codes).toEqual(["AbortError", "TOO_MANY_PROBES"]);
+  expect(messages[1]).toBe(
+    "The server is busy: 2 of 4 DNS queries are running, and the others are kept for other clients; try again in 2 seconds.",
+  );
   expect([open.length, querySlots.running]).toEqual([2, 2]);
 });
