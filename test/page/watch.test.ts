@@ -77,14 +77,17 @@ test.each<[at: string, text: string]>([
 });
 
 test.each<[line: string, everySeconds: number, text: string]>([
-  ["check a.test", 300, "check, every 5 min"],
-  ["check a.test port=25 from=ams,fra", 90, "check port 25 from ams,fra, every 90 s"],
+  ["check a.test", 300, "Check, every 5 min"],
+  ["check a.test port=25 from=ams,fra", 90, "Check, TCP port 25, from ams and fra, every 90 s"],
   ["mtr a.test", 86_400, "mtr, every 1 d"],
   ["here", 3600, "every 1 h"],
 ])("%s every %d s is %s", (name, everySeconds, text) => {
   const target = name === "here" ? null : "a.test";
   const watch = { ...{ name, target, everySeconds }, tool: name.split(" ")[0] };
-  expect(mannerText(watch as Parameters<typeof mannerText>[0])).toBe(text);
+  const label = watch.tool === "check" ? "Check" : `${watch.tool}`;
+  const options = [{ name: "port", label: "TCP port" }];
+  const [row, tool] = [watch, { label, options }] as unknown as Parameters<typeof mannerText>;
+  expect(mannerText(row, tool)).toBe(text);
 });
 
 const HOUR_MS = 3_600_000;
@@ -289,7 +292,7 @@ pageTest("the list shows the broken first, then the doubtful, then the rest", as
   const cells = (at: number) => rows.nth(at).locator("td").allTextContents();
   const since = `since ${at(0).slice(11, 16)}`;
   expect(await cells(0)).toEqual([
-    ...["No", "n1.examplecheck port 25 from ams,fra, every 90 s", `Is port-silent${since}`],
+    ...["No", "n1.exampleCheck, port 25, from ams and fra, every 90 s", `Is port-silent${since}`],
     ...["", "–", "100 %", "1"],
   ]);
   expect((await cells(3)).slice(4)).toEqual(["14.6 ms", "0 %", "0"]);
@@ -442,13 +445,24 @@ pageTest("a change can be copied for a provider, in five lines", async () => {
   expect(`${await page.evaluate("navigator.clipboard.readText()")}`.split("\n")).toEqual([
     "Another router at hop 4.",
     "Where  hop 4 on the way to n1.example",
-    "Tried  check port 25 from ams,fra, every 90 s",
+    "Tried  Check, port 25, from ams and fra, every 90 s",
     `When   since ${at(5 * HOUR_MS)
       .slice(0, 16)
       .replace("T", " ")} UTC`,
     `Link   ${page.url()}`,
   ]);
 });
+
+pageTest(
+  "the same can be measured by hand: the tool has what the line of the watch has",
+  async () => {
+    await openChange(CHANGE);
+    await page.getByRole("link", { name: "Open in Check" }).click();
+    await page.locator("#port").waitFor();
+    expect(await page.inputValue("#subject")).toBe("n1.example");
+    expect(await page.inputValue("#port")).toBe("25");
+  },
+);
 
 pageTest("a watch that is gone is said to be", async () => {
   await open("#/watch/ping%20gone.example", { "": ALL });

@@ -4,13 +4,15 @@ import type { Outcome } from "../../../tools/summary.ts";
 import { listText, plural, utcText } from "../../../util/text.ts";
 import type { ChangeDetail, Watches, WatchRow, WatchSeries } from "../../../watch/result.ts";
 import { sameParts } from "../../../watch/same.ts";
+import { hashOf } from "../bookmark.ts";
+import { toolOf } from "../caller.ts";
 import { textToSend } from "../forward.ts";
 import { Copy } from "../pictures/parts.tsx";
 import { Answer, Unanswered, useAnswer } from "./answer.tsx";
 import { SPANS, type WatchPlace, watchHash } from "./place.ts";
 import { Sides } from "./sides.tsx";
 import { Circle, classOf, type Mark, Timeline } from "./timeline.tsx";
-import { mannerText, sentencesOf, sinceText, timeText, titleOf } from "./words.ts";
+import { mannerText, optionsOf, sentencesOf, sinceText, timeText, titleOf } from "./words.ts";
 
 /** Parts of the time that is shown: one for two or three pixels. */
 const POINTS = 336;
@@ -23,7 +25,8 @@ export function OneWatch({ place }: { place: WatchPlace }) {
   const list = useAnswer<Watches>("watch");
   const watch = list.result?.watches.find((each) => each.name === name);
   if (!result || !watch) return <Unanswered problem={problem ?? list.problem} />;
-  const { verdict } = watch;
+  const { verdict, tool, target } = watch;
+  const manner = mannerText(watch, toolOf(tool));
   const marks = result.changes
     .filter(({ confirmed }) => confirmed)
     .map((change, at): Mark => {
@@ -38,7 +41,7 @@ export function OneWatch({ place }: { place: WatchPlace }) {
         tone={verdict && toneOf(verdict.code)}
         words={verdict ? `${answerOf(verdict.code)}.` : "No run yet."}
         rest={verdict ? sinceText(verdict) : titleOf(watch)}
-        above={[<a href="#/watch">Watch ›</a>, `${mannerText(watch)}, ${plural(runs, "run")}`]}
+        above={[<a href="#/watch">Watch ›</a>, `${manner}, ${plural(runs, "run")}`]}
         below={sentencesOf(verdict?.text ?? "")[1]}
       />
       <div class="tools stamp">
@@ -73,6 +76,9 @@ export function OneWatch({ place }: { place: WatchPlace }) {
       <section class="part">
         <h2 class="side soft">More</h2>
         <div class="more">
+          <a href={hashOf({ tool, subject: target ?? "", options: optionsOf(watch) })}>
+            Open in {toolOf(tool).label}
+          </a>
           <Copy text={() => JSON.stringify(result)} label="Copy JSON" />
         </div>
       </section>
@@ -89,7 +95,7 @@ function Change({ path, mark, watch }: { path: string; mark: Mark; watch: WatchR
   const hop = diff.find((each) => each.hop)?.hop;
   const text = textToSend(mark.text, {
     Where: `${hop ? `hop ${hop} on the way to ` : ""}${titleOf(watch)}`,
-    Tried: mannerText(watch),
+    Tried: mannerText(watch, toolOf(watch.tool)),
     When: `since ${utcText(mark.at, "minute")}`,
     Link: location.href,
   });

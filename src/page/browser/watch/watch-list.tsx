@@ -4,6 +4,7 @@ import { formatMs } from "../../../tools/numbers.ts";
 import { median } from "../../../util/numbers.ts";
 import { capitalized, formatPercent, listText, plural } from "../../../util/text.ts";
 import type { WatchDay, Watches, WatchRow } from "../../../watch/result.ts";
+import { toolOf } from "../caller.ts";
 import { Copy } from "../pictures/parts.tsx";
 import { Answer, Unanswered, useAnswer } from "./answer.tsx";
 import { SPANS, watchHash } from "./place.ts";
@@ -118,7 +119,7 @@ function rowOf(watch: WatchRow, day: WatchDay | undefined) {
         <a class="ink" href={watchHash({ name, hours: SPANS.Week, change: null })}>
           <b>{titleOf(watch)}</b>
         </a>
-        <p class="soft">{mannerText(watch)}</p>
+        <p class="soft">{mannerText(watch, toolOf(watch.tool))}</p>
       </td>
       <td>
         {capitalized(now)}

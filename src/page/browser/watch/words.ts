@@ -1,6 +1,7 @@
 import { DAY_MS } from "../../../util/clock.ts";
-import { splitSentence } from "../../../util/text.ts";
+import { listText, splitSentence } from "../../../util/text.ts";
 import type { WatchRow } from "../../../watch/result.ts";
+import type { PageTool } from "../../caller.ts";
 
 const WEEKDAYS = new Intl.DateTimeFormat("en-GB", { weekday: "short", timeZone: "UTC" });
 
@@ -27,11 +28,21 @@ export const titleOf = ({ tool, target }: WatchRow) => target ?? tool;
 
 const UNITS = { d: 86_400, h: 3600, min: 60, s: 1 } as const;
 
-/** How a watch is measured: its tool with the parameters, and how often. */
-export function mannerText(watch: WatchRow): string {
-  const { name, everySeconds: every } = watch;
-  const words = name.split(" ").filter((word) => word !== titleOf(watch));
+/** The parameters of a watch, as its line has them. */
+export const optionsOf = ({ name }: WatchRow): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...name.matchAll(/ ([^ =]+)=([^ ]*)/g)].map(([, key, value]) => [key, value]),
+  );
+
+/** How a watch is measured: its tool with the parameters as the page calls them, and how often. */
+export function mannerText(watch: WatchRow, tool: Pick<PageTool, "label" | "options">): string {
+  const { target, everySeconds: every } = watch;
+  const options = Object.entries(optionsOf(watch)).map(([key, value]) => {
+    if (key === "from") return `from ${listText(value.split(","))}`;
+    const label = tool.options.find(({ name }) => name === key)?.label ?? key;
+    return `${label.replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase())} ${value}`;
+  });
   const [unit, seconds = 1] = Object.entries(UNITS).find(([, size]) => every % size === 0) ?? [];
-  const parts = [words.join(" ").replaceAll("=", " "), `every ${every / seconds} ${unit}`];
+  const parts = [target !== null && tool.label, ...options, `every ${every / seconds} ${unit}`];
   return parts.filter(Boolean).join(", ");
 }
