@@ -42,14 +42,17 @@ type Placed = { readonly name: StepName; readonly ip?: string | undefined };
 /** Steps in the order in which people read them: those of an address together, IPv4 behind IPv6. */
 export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
   const ips = [...new Set(steps.flatMap(({ ip }) => ip ?? []))];
-  const placeOf = ({ name, ip = "" }: Step) => [
-    WITH_ADDRESS.includes(name) ? 1 : ["here", "names", "zone"].includes(name) ? 0 : 2,
-    ...(WITH_ADDRESS.includes(name) ? [ip.includes(":") ? 0 : 1, ips.indexOf(ip)] : []),
-    STEPS.indexOf(name),
-  ];
-  const compare = (a: readonly number[], b: readonly number[]) =>
-    a.map((place, at) => place - (b[at] ?? 0)).find((difference) => difference !== 0) ?? 0;
-  return steps.toSorted((a, b) => compare(placeOf(a), placeOf(b)));
+  const ordered = [true, false].flatMap((isOfIpv6) => {
+    return ips.filter((ip) => ip.includes(":") === isOfIpv6);
+  });
+  // Where the first step of the addresses stands, all those of one come before those of the next.
+  const placeOf = ({ name, ip = "" }: Step) =>
+    WITH_ADDRESS.includes(name)
+      ? STEPS.indexOf("policy") + ordered.indexOf(ip) / ips.length
+      : STEPS.indexOf(name);
+  return steps
+    .toSorted((a, b) => STEPS.indexOf(a.name) - STEPS.indexOf(b.name))
+    .toSorted((a, b) => placeOf(a) - placeOf(b));
 }
 
 export type Finding = keyof typeof findings;
@@ -73,8 +76,11 @@ export const FINDINGS = findings as Readonly<Record<Finding, FindingRow>>;
 
 export const CODES = Object.keys(FINDINGS) as Finding[];
 
+export const isFailure = (finding?: Finding) =>
+  finding !== undefined && FINDINGS[finding].status === "fail";
+
 /** The findings that are failures. */
-export const FAILURES = CODES.filter((code) => FINDINGS[code].status === "fail");
+export const FAILURES = CODES.filter(isFailure);
 
 /** Whose fault it can be: that of those who run the name, of resolvers and name servers, of the path, or of the machine that checks. */
 export const FAULTS = ["site", "dns", "path", "here", "unknown"] as const;

@@ -1,6 +1,7 @@
 /** The ledger of a check: what was tried, and how each attempt ended. Every number that a check says is counted here. */
 import { median, round } from "../../util/numbers.ts";
 import { atLeastChance, fisherExact, type Trials } from "../../util/statistics.ts";
+import { plural } from "../../util/text.ts";
 import { retransmittedFromMs } from "../ledger.ts";
 import type { Finding, Kind } from "./findings.ts";
 import type { Facts } from "./result.ts";
@@ -21,8 +22,6 @@ export interface Attempt extends Facts {
   readonly text?: string;
   /** What is wrong, also if it has worked. */
   readonly finding?: Finding;
-  /** The sender of an ICMPv6 error. */
-  readonly at?: string;
   /** True if the body of the response was read. */
   readonly isRead?: boolean;
   /** The fingerprints of the certificates that the server showed, its own first. */
@@ -31,7 +30,17 @@ export interface Attempt extends Facts {
 
 export const isIpv6 = (ip: string) => ip.includes(":");
 
+/** The rows of IPv6, and those of IPv4. */
+export const byFamily = (rows: readonly Attempt[]) =>
+  [rows.filter(({ ip }) => isIpv6(ip)), rows.filter(({ ip }) => !isIpv6(ip))] as const;
+
 export const worked = ({ reason }: Pick<Attempt, "reason">) => reason === null;
+
+export const hasFailed = ({ reason }: Pick<Attempt, "reason">) => reason !== null;
+
+/** The attempts of a kind. */
+export const ofKind = (rows: readonly Attempt[], kind: Kind) =>
+  rows.filter((row) => row.kind === kind);
 
 /**
  * Marks SYNs of which only a retransmitted SYN-ACK came as lost: the return path lost the first. A path on which echo
@@ -41,8 +50,8 @@ export function withRetransmitted(rows: readonly Attempt[]): Attempt[] {
   const ips = Map.groupBy(rows.filter(worked), ({ ip }) => ip);
   const bounds = new Map(
     [...ips].map(([ip, answered]) => {
-      const of = (kind: Kind) => answered.filter((row) => row.kind === kind).map(({ ms }) => ms);
-      return [ip, Math.max(retransmittedFromMs(of("syn")), ...of("echo"))] as const;
+      const msOf = (kind: Kind) => ofKind(answered, kind).map(({ ms }) => ms);
+      return [ip, Math.max(retransmittedFromMs(msOf("syn")), ...msOf("echo"))] as const;
     }),
   );
   return rows.map((row) => {
@@ -56,18 +65,13 @@ export function attemptsOf(rows: readonly Attempt[]) {
   const groups = Map.groupBy(rows, ({ ip, kind }) => `${ip} ${kind}`);
   return [...groups.values()].map((all) => {
     const [{ ip, kind }] = all as [Attempt];
-    const { made, worked: count, failed } = tallyOf(all);
     const times = all.filter(worked).map(({ ms }) => round(ms, 3));
+    const failed: Record<string, number> = {};
+    for (const { reason } of all) if (reason !== null) failed[reason] = (failed[reason] ?? 0) + 1;
     const rtt = { min: Math.min(...times), median: median(times) ?? 0, max: Math.max(...times) };
-    return { ip, kind, made, worked: count, failed, rtt: times.length > 0 ? rtt : null };
+    const counts = { made: all.length, worked: times.length, failed };
+    return { ip, kind, ...counts, rtt: times.length > 0 ? rtt : null };
   });
-}
-
-/** How many attempts were made, how many worked, and why the others did not. */
-export function tallyOf(rows: readonly Attempt[]) {
-  const failed: Record<string, number> = {};
-  for (const { reason } of rows) if (reason !== null) failed[reason] = (failed[reason] ?? 0) + 1;
-  return { made: rows.length, worked: rows.filter(worked).length, failed };
 }
 
 /** The order of texts by their characters. */
@@ -79,20 +83,19 @@ export const byTime = (a: Attempt, b: Attempt) =>
 
 /** The attempt that stands for those that failed: the first of those with the most frequent reason. */
 export function typical(failures: readonly Attempt[]): Attempt | undefined {
-  const { failed } = tallyOf(failures);
-  const most = Math.max(...Object.values(failed));
+  const groups = Map.groupBy(failures.toSorted(byTime), ({ reason }) => `${reason}`);
   // By name, as the order of the rows says nothing.
-  const reason = Object.keys(failed)
-    .toSorted()
-    .find((each) => failed[each] === most);
-  return failures.filter((row) => row.reason === reason).toSorted(byTime)[0];
+  const ordered = [...groups].toSorted(([a, some], [b, others]) => {
+    return others.length - some.length || byText(a, b);
+  });
+  return ordered[0]?.[1][0];
 }
 
 /** The transactions over a family, each with the part that failed; of an address, in their order. */
 export function transactionsOf(rows: readonly Attempt[]) {
   const parts = rows.filter(({ kind }) => kind !== "syn" && kind !== "echo");
   return [...Map.groupBy(parts, ({ ip, turn }) => `${ip} ${turn}`).values()]
-    .map((all) => ({ ...(all[0] as Attempt), reason: null, ...all.find((row) => !worked(row)) }))
+    .map((all) => ({ ...(all[0] as Attempt), reason: null, ...all.find(hasFailed) }))
     .toSorted(byTime);
 }
 
@@ -114,42 +117,44 @@ export function hasStopped(rows: readonly Attempt[]): boolean {
   const isAnswered = ({ reason }: Attempt) => reason === null || reason === "retransmitted";
   const atEnd = all.length - 1 - all.findLastIndex(isAnswered);
   if (atEnd === all.length || atEnd < MIN_STOPPED) return false;
-  const failed = all.filter((row) => !isAnswered(row)).length;
-  let chance = 1;
-  for (let at = 0; at < atEnd; at++) chance *= (failed - at) / (all.length - at);
-  return failed === atEnd || chance < SIGNIFICANT;
+  const failed = all.filter((row) => !isAnswered(row)).length - atEnd;
+  const before = { count: all.length - atEnd, failed };
+  return failed === 0 || fisherExact({ count: atEnd, failed: atEnd }, before) < SIGNIFICANT;
 }
 
 /** Reasons of packets that are gone: whatever answers, with an error too, has not lost one. */
-export const LOST: readonly (string | null)[] = ["timeout", "retransmitted"];
+const LOST: readonly (string | null)[] = ["timeout", "retransmitted"];
+
+export const isLost = ({ reason }: Attempt) => LOST.includes(reason);
 
 /** Loss on a path that nobody has to look for. */
 const USUAL_LOSS = 0.01;
 
-const trialsOf = (rows: readonly Attempt[]): Trials => ({
-  count: rows.filter(({ reason }) => reason === null || LOST.includes(reason)).length,
-  failed: rows.filter(({ reason }) => LOST.includes(reason)).length,
-});
+const trialsOf = (rows: readonly Attempt[]): Trials => {
+  const failed = rows.filter(isLost).length;
+  return { count: failed + rows.filter(worked).length, failed };
+};
 
 /** `3 of 20 SYNs`: how many of how many. */
-export const shareText = (failed: number, count: number, noun: string) =>
-  `${failed} of ${count} ${noun}${count === 1 ? "" : "s"}`;
+export const shareText = (some: number, count: number, noun: string) =>
+  `${some} of ${plural(count, noun)}`;
+
+/** `17 of 20 SYNs`: how many have worked. */
+export const workedText = (rows: readonly Attempt[], noun: string) =>
+  shareText(rows.filter(worked).length, rows.length, noun);
 
 /** SYNs that no kernel sends, for which a firewall may have no reply: none was answered, and each connection was. */
-export function areBare(syns: readonly Attempt[], connects: readonly Attempt[]): boolean {
-  const { failed } = trialsOf(syns);
-  return failed > 0 && failed === syns.length && connects.length > 0 && connects.every(worked);
-}
+export const areBare = (syns: readonly Attempt[], connects: readonly Attempt[]) =>
+  syns.length > 0 && syns.every(isLost) && connects.length > 0 && connects.every(worked);
 
 /**
  * The loss at an address, by SYNs and the echo requests beside them; null without any. A limit of new connections takes SYNs
  * alone; a path takes both.
  */
 export function lossOf(rows: readonly Attempt[]): { finding: Finding; text: string } | null {
-  const of = (kind: Kind) => rows.filter((row) => row.kind === kind);
-  const syns = of("syn");
-  const [syn, echo] = [trialsOf(syns), trialsOf(of("echo"))];
-  if (syn.failed === 0 || areBare(syns, of("connect"))) return null;
+  const syns = ofKind(rows, "syn");
+  const [syn, echo] = [trialsOf(syns), trialsOf(ofKind(rows, "echo"))];
+  if (syn.failed === 0 || areBare(syns, ofKind(rows, "connect"))) return null;
   const late = syns.filter(({ reason }) => reason === "retransmitted").length;
   const isEchoSilent = echo.failed === echo.count;
   const counted = `${shareText(syn.failed, syn.count, "SYN")} and ${shareText(echo.failed, echo.count, "echo request")} were lost`;

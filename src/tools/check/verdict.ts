@@ -1,17 +1,21 @@
 import { capitalized, numberText, quote } from "../../util/text.ts";
 import { CODE_TABLE } from "../here/codes.ts";
 import type { HereResult } from "../here/result.ts";
-import { CODES, FINDINGS, type Finding, type VERDICTS } from "./findings.ts";
+import { CODES, FINDINGS, type Finding, NOUNS } from "./findings.ts";
 import { isOffInternet } from "./judge.ts";
 import {
   type Attempt,
+  byFamily,
   byText,
+  hasFailed,
   isIpv6,
-  LOST,
+  isLost,
+  ofKind,
   shareText,
   transactionsOf,
   typical,
   worked,
+  workedText,
 } from "./ledger.ts";
 import type { CheckResult, Seen, Step } from "./result.ts";
 import { PLAIN_PORT, TLS_PORT } from "./transaction.ts";
@@ -19,9 +23,7 @@ import { reasonText, viewsOf } from "./views.ts";
 
 export const isWeb = (port: number) => port === PLAIN_PORT || port === TLS_PORT;
 
-const isOfIpv6 = ({ ip = "" }: Pick<Step, "ip">) => ip.includes(":");
-
-const isOfIpv4 = ({ ip = ":" }: Pick<Step, "ip">) => !ip.includes(":");
+const isOfIpv4 = ({ ip }: Step) => ip !== undefined && !isIpv6(ip);
 
 const rankOf = ({ finding }: Step) => (finding ? CODES.indexOf(finding) : CODES.length);
 
@@ -57,60 +59,45 @@ export function slownessOf(six: readonly number[], four: readonly number[]) {
 }
 
 /** How long connections over IPv6 take against those over IPv4; null if that is not clear. */
-function speedOf(rows: readonly Attempt[]): { slower: number; text: string } | null {
-  const opened = rows.filter((row) => row.kind === "connect" && worked(row));
-  const ips = Map.groupBy(
-    opened.filter(({ ip }) => isIpv6(ip)),
-    ({ ip }) => ip,
-  );
-  const four = opened.filter(({ ip }) => !isIpv6(ip)).map(({ ms }) => ms);
+function speedOf(rows: readonly Attempt[]): { slowerMs: number; text: string } | null {
+  const [six, four] = byFamily(ofKind(rows, "connect").filter(worked));
+  const msOf = (opened: readonly Attempt[]) => opened.map(({ ms }) => ms);
+  const addresses = [...Map.groupBy(six, ({ ip }) => ip).values()];
+  const all = addresses.flatMap((opened) => slownessOf(msOf(opened), msOf(four)) ?? []);
   // Clients take the fastest address.
-  const all = [...ips.values()].flatMap(
-    (some) =>
-      slownessOf(
-        some.map(({ ms }) => ms),
-        four,
-      ) ?? [],
-  );
-  const slowness = all.toSorted((a, b) => a.shift - b.shift)[0];
+  const [slowness] = all.toSorted((a, b) => a.shift - b.shift);
   if (slowness === undefined) return null;
   const { least, most, shift } = slowness;
   const ms = Math.round(Math.abs(shift));
-  if (-SAME_MS < least && most < SAME_MS) return { slower: 0, text: "IPv4 connects as fast" };
+  if (-SAME_MS < least && most < SAME_MS) return { slowerMs: 0, text: "IPv4 connects as fast" };
   if (ms < SAME_MS || (least <= 0 && most >= 0)) return null;
-  return shift > 0
-    ? { slower: ms, text: `IPv4 connects ${ms} ms faster` }
-    : { slower: -ms, text: `IPv4 connects ${ms} ms slower` };
+  const [slowerMs, how] = shift > 0 ? [ms, "faster"] : [-ms, "slower"];
+  return { slowerMs, text: `IPv4 connects ${ms} ms ${how}` };
 }
 
-/** The request with the worst HTTP status. */
+/** The response with the worst HTTP status. */
 const worstAnswer = (rows: readonly Attempt[]) =>
-  rows.toSorted((a, b) => (b.httpStatus ?? 0) - (a.httpStatus ?? 0) || byText(a.ip, b.ip))[0];
+  rows
+    .filter(({ httpStatus }) => httpStatus !== undefined)
+    .toSorted((a, b) => (b.httpStatus ?? 0) - (a.httpStatus ?? 0) || byText(a.ip, b.ip))[0];
 
 /** Compares the families: their HTTP responses, certificates and times; null if only one has answered. */
 export function compareFamilies(rows: readonly Attempt[]): Seen | null {
-  const requests = rows.filter(({ kind }) => kind === "request");
-  const [six, four] = [
-    requests.filter(({ ip }) => isIpv6(ip)),
-    requests.filter(({ ip }) => !isIpv6(ip)),
-  ].map(worstAnswer);
-  const [status6 = 0, status4 = Infinity] = [six?.httpStatus, four?.httpStatus];
+  const families = byFamily(rows);
+  if (!families.every((all) => ofKind(all, "connect").some(worked))) return null;
+  const [six, four] = families.map(worstAnswer);
   // A redirect or a cache may differ; an error where the other family has none is seen by users.
-  if (status6 >= 400 && status4 < 400) {
-    const text = `${six?.ip} answers with status ${status6}, and ${four?.ip} with ${status4}.`;
+  if (six && four && (six.httpStatus ?? 0) >= 400 && (four.httpStatus ?? 0) < 400) {
+    const text = `${six.ip} answers with status ${six.httpStatus}, and ${four.ip} with ${four.httpStatus}.`;
     return { finding: "http-differs", text };
   }
-  const speed = speedOf(rows);
-  const shown = (isSix: boolean) =>
-    new Set(rows.flatMap(({ ip, chain }) => (isIpv6(ip) === isSix ? (chain ?? []) : [])));
-  const [chains6, chains4] = [shown(true), shown(false)];
-  const differs = chains6.size > 0 && chains4.size > 0 && chains6.isDisjointFrom(chains4);
-  const opened = (isSix: boolean) =>
-    rows.some((row) => row.kind === "connect" && worked(row) && isIpv6(row.ip) === isSix);
-  if (!opened(true) || !opened(false)) return null;
+  const chains = families.map((all) => new Set(all.flatMap(({ chain = [] }) => chain)));
+  const [own, other] = chains.filter(({ size }) => size > 0);
+  const differs = own && other?.isDisjointFrom(own);
   const certificates = differs ? " Their chains of certificates differ." : "";
+  const speed = speedOf(rows);
   const text = `${speed?.text ?? "Which of the families connects faster is not clear"}.${certificates}`;
-  return (speed?.slower ?? 0) < SLOWER_MS ? { text } : { finding: "slower", text };
+  return (speed?.slowerMs ?? 0) < SLOWER_MS ? { text } : { finding: "slower", text };
 }
 
 /** Addresses of IPv6 that are connected to. */
@@ -190,8 +177,7 @@ export function checkVerdict(
   const isSpecial = hearing.steps.some(({ finding }) => finding === "special-address");
   const fault = isSpecial ? undefined : faultHere(near, verdict);
   if (!fault || !near.here) return verdict;
-  const steps = viewsOf(hearing.rows);
-  const works = over(isOfIpv4, port, steps) ? "; over IPv4 it works" : "";
+  const works = isProven(viewsOf(hearing.rows).filter(isOfIpv4), port) ? OVER_IPV4 : "";
   return verdictOf({
     code: verdict.code,
     ...{ answer: "not-from-here", fault },
@@ -200,45 +186,40 @@ export function checkVerdict(
   });
 }
 
-/** The step of an address that proves that it works: a response on the ports of the web, else a connection. */
-const proofOn = (port: number) => (isWeb(port) ? "http" : "tcp");
+const OVER_IPV4 = "; over IPv4 it works";
 
-/** True if some attempts over a family have come to their end. */
-const over = (isOfFamily: (step: Step) => boolean, port: number, steps: readonly Step[]) =>
-  steps.some(
-    (step) =>
-      isOfFamily(step) &&
-      step.name === proofOn(port) &&
-      (["ok", "warn"].includes(step.status) || step.finding === "stopped"),
-  );
+/** True if some attempts have come to their end: a response on the ports of the web, else a connection. */
+const isProven = (steps: readonly Step[], port: number) =>
+  steps
+    .filter(({ name }) => name === (isWeb(port) ? "http" : "tcp"))
+    .some(({ status, finding }) => ["ok", "warn"].includes(status) || finding === "stopped");
 
 /** `3 of 12 transactions over IPv6 failed, all at ::42, by RST`. */
 function failedText(rows: readonly Attempt[], ips: readonly string[]) {
-  const all = transactionsOf(rows.filter(({ ip }) => isIpv6(ip)));
-  const made = all.some((row) => !worked(row)) ? all : rows.filter(({ kind }) => kind === "syn");
-  const failures = made.filter((row) => !worked(row));
+  const [six] = byFamily(rows);
+  const all = transactionsOf(six);
+  const [made, noun] = all.some(hasFailed)
+    ? [all, "transaction"]
+    : [ofKind(rows, "syn"), NOUNS.syn];
+  const failures = made.filter(hasFailed);
   const failure = typical(failures);
   if (failure === undefined) return null;
-  const places = new Set(failures.map(({ ip }) => ip));
-  const where = ips.length > 1 && places.size === 1 ? `, all at ${failure.ip}` : "";
-  const noun = made === all ? "transaction" : "SYN";
-  const how = new Set(failures.map(({ reason }) => reason)).size > 1 ? ", most by" : ", by";
+  const isAtOne = failures.every(({ ip }) => ip === failure.ip);
+  const where = ips.length > 1 && isAtOne ? `, all at ${failure.ip}` : "";
+  const how = failures.some(({ reason }) => reason !== failure.reason) ? ", most by" : ", by";
   return `${shareText(failures.length, made.length, noun)} failed${where}${how} ${reasonText(failure, rows)}`;
 }
 
 /** What was counted over IPv6, where all of it speaks for the name. */
 function countedText(rows: readonly Attempt[]): string {
-  const six = rows.filter(({ ip }) => isIpv6(ip));
-  const counts = (["syn", "echo"] as const).flatMap((kind) => {
-    const all = six.filter((row) => row.kind === kind);
-    const noun = kind === "syn" ? "SYN" : "echo request";
+  const [six] = byFamily(rows);
+  const probes = (["syn", "echo"] as const).flatMap((kind) => {
+    const all = ofKind(six, kind);
     // Bare SYNs that no firewall lets through say nothing of connections.
-    const isCounted = all.some(worked);
-    return isCounted ? shareText(all.filter(worked).length, all.length, noun) : [];
+    return all.some(worked) ? workedText(all, NOUNS[kind]) : [];
   });
-  const all = transactionsOf(six);
-  const probes = counts.length > 0 ? `; ${counts.join(" and ")} were answered` : "";
-  return `${shareText(all.filter(worked).length, all.length, "transaction")} over IPv6 worked${probes}.`;
+  const answered = probes.length > 0 ? `; ${probes.join(" and ")} were answered` : "";
+  return `${workedText(transactionsOf(six), "transaction")} over IPv6 worked${answered}.`;
 }
 
 function verdictOnName(
@@ -248,10 +229,10 @@ function verdictOnName(
   { isPathHeard }: NearSide,
 ): Parts {
   const steps = [...documents, ...viewsOf(rows)];
-  const ipv4 = steps.filter(isOfIpv4);
-  const broken = ipv4.find(isFailed);
-  const overIpv4 = over(isOfIpv4, port, steps)
-    ? "; over IPv4 it works"
+  const [six, four] = [steps.filter(({ ip }) => ip && isIpv6(ip)), steps.filter(isOfIpv4)];
+  const broken = four.find(isFailed);
+  const overIpv4 = isProven(four, port)
+    ? OVER_IPV4
     : broken
       ? `; over IPv4 (${broken.ip}) it does not work`
       : "";
@@ -265,7 +246,7 @@ function verdictOnName(
   const byWhom = ({ finding, at }: Step) =>
     at && finding && FINDINGS[finding].fault === "path" ? ` (${at})` : "";
   const conclude = (
-    code: (typeof VERDICTS)[number],
+    code: Verdict["code"],
     first: string,
     shown?: Step,
     more?: Partial<Parts>,
@@ -293,14 +274,9 @@ function verdictOnName(
     const others = names.finding === "dnssec-bogus" ? "" : beside;
     return conclude(names.finding, `${subject} ${says(names.finding)}${others}`, names);
   }
-  const ips = [...new Set(steps.filter(isOfIpv6).flatMap(({ ip }) => ip ?? []))].toSorted();
-  const faults = ips.flatMap(
-    (ip) =>
-      faultOf(
-        steps.filter((step) => step.ip === ip),
-        isPathHeard,
-      ) ?? [],
-  );
+  const byIp = Map.groupBy(six, ({ ip = "" }) => ip);
+  const ips = [...byIp.keys()];
+  const faults = [...byIp.values()].flatMap((all) => faultOf(all, isPathHeard) ?? []);
   const worst = worstOf(faults);
   const [some, all] = [numberText(faults.length), numberText(ips.length)];
   const isMost = addresses > ips.length;
@@ -309,17 +285,15 @@ function verdictOnName(
     : `its ${all} addresses`;
   if (worst?.finding && faults.length === ips.length) {
     const fault = `${worst.ip} ${says(worst.finding)}${byWhom(worst)}`;
-    const made =
-      names?.finding === "translator-only"
-        ? "a translator (NAT64) makes its addresses of IPv4, and "
-        : "";
+    const isTranslated = names?.finding === "translator-only";
+    const made = isTranslated ? "a translator (NAT64) makes its addresses of IPv4, and " : "";
     const none = ips.length === 2 ? "neither" : "none";
     const of = ips.length === 1 ? "" : `${none} of ${tried} works, and `;
     const first =
       worst.ip === subject ? fault : `${subject} does not work over IPv6: ${made}${of}${fault}`;
     return conclude(worst.finding, `${first}${beside}`, worst);
   }
-  if (!over(isOfIpv6, port, steps)) {
+  if (!isProven(six, port)) {
     const open = steps.find(
       (step) => step.status === "skipped" && DECISIVE.includes(step.name) && !isOfIpv4(step),
     );
@@ -327,7 +301,6 @@ function verdictOnName(
     const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
     return conclude("unknown", first, open);
   }
-  const counted = failedText(rows, ips);
   if (worst?.finding) {
     const silent = faults.filter(isSilent).length;
     const delayed = silent === faults.length ? "are delayed" : "are delayed or fail";
@@ -342,8 +315,7 @@ function verdictOnName(
   }
   const warning = worstOf(steps.filter((step) => !isOfIpv4(step)));
   if (!warning?.finding) {
-    const of = isMost ? ` at the ${ips.length} of ${addresses} addresses that were checked` : "";
-    const first = `${subject} works over IPv6${of}${compared}`;
+    const first = `${subject} works over IPv6${isMost ? ` at ${tried}` : ""}${compared}`;
     return conclude("works", first, undefined, { evidence: countedText(rows) });
   }
   const { finding } = warning;
@@ -352,35 +324,28 @@ function verdictOnName(
       finding === "stopped"
         ? "worked over IPv6, and then stopped"
         : "works over IPv6 only sometimes";
-    const first = `${subject} ${how}${counted ? `: ${counted}` : ""}`;
-    const failures = rows.filter((row) => isIpv6(row.ip) && !worked(row) && row.kind !== "echo");
+    const counted = failedText(rows, ips);
+    const first = `${subject} ${how}${counted ? `: ${counted}` : ""}${overIpv4}`;
+    const failures = byFamily(rows)[0].filter((row) => hasFailed(row) && row.kind !== "echo");
     // Silence may come from anywhere where packets are lost, and a router is not the site.
-    const isSilent = failures.every(({ reason }) => SILENCE.includes(reason));
-    const isLost = failures.some(({ reason }) => LOST.includes(reason));
-    const fault = warning.at ? "path" : isSilent && isLost ? "unknown" : "site";
-    return conclude(finding, `${first}${overIpv4}`, warning, { fault });
+    const isSilence = failures.every((row) => isLost(row) || isHung(row));
+    const fault = warning.at ? "path" : isSilence && failures.some(isLost) ? "unknown" : "site";
+    return conclude(finding, first, warning, { fault });
   }
   if (finding === "unknown") {
-    return conclude(
-      finding,
-      `Whether ${subject} always works over IPv6 is not known: it ${says(finding)}${overIpv4}`,
-      warning,
-    );
+    const first = `Whether ${subject} always works over IPv6 is not known: it ${says(finding)}`;
+    return conclude(finding, `${first}${overIpv4}`, warning);
   }
-  const isAboutSpeed = finding === "slower";
   const first = `${subject} works over IPv6, but ${says(finding)}`;
-  return conclude(finding, `${first}${isAboutSpeed ? "" : compared}`, warning);
+  return conclude(finding, `${first}${finding === "slower" ? "" : compared}`, warning);
 }
-
-/** Reasons of attempts to which nothing came. */
-const SILENCE = [...LOST, "tls-silent", "http-silent", "response-incomplete"];
 
 /** The steps without which it is not known whether an address works. */
 const DECISIVE: readonly Step["name"][] = ["names", "tcp", "tls", "http"];
 
 const isOneOf =
   (...findings: Finding[]) =>
-  ({ finding }: Step) =>
+  ({ finding }: Pick<Step, "finding">) =>
     finding !== undefined && findings.includes(finding);
 
 const isSilent = isOneOf("port-silent", "no-answer");

@@ -1,36 +1,35 @@
 /** The steps of each address: views of the ledger. */
 import { round } from "../../util/numbers.ts";
 import { firstTrue, inWords, listText } from "../../util/text.ts";
-import { FINDINGS, type Kind, NOUNS } from "./findings.ts";
+import { FINDINGS, isFailure, NOUNS } from "./findings.ts";
 import {
   type Attempt,
   areBare,
   byText,
   byTime,
+  hasFailed,
   hasStopped,
   isIpv6,
-  LOST,
+  isLost,
   lossOf,
+  ofKind,
   shareText,
-  tallyOf,
   typical,
   withRetransmitted,
   worked,
+  workedText,
 } from "./ledger.ts";
 import type { Seen, Step } from "./result.ts";
 
-/** The kinds of attempts that each step shows. */
-const SHOWN = {
-  echo: ["echo"],
-  tcp: ["connect", "syn"],
-  tls: ["handshake"],
-  http: ["request"],
-} as const satisfies Partial<Record<Step["name"], readonly Kind[]>>;
+/** The steps that are views: the kinds of attempts that each shows, and what it finds in them beside all at its address. */
+const VIEWS = {
+  echo: { kinds: ["echo"], judge: judgeEcho },
+  tcp: { kinds: ["connect", "syn"], judge: judgeTcp },
+  tls: { kinds: ["handshake"], judge: judgePart },
+  http: { kinds: ["request"], judge: judgeHttp },
+} as const satisfies Partial<Record<Step["name"], object>>;
 
-/** The steps that are views. */
-export type View = keyof typeof SHOWN;
-
-const VIEWS = Object.keys(SHOWN) as View[];
+export type View = keyof typeof VIEWS;
 
 /** A step from what was found in it. */
 export function stepOf(
@@ -50,39 +49,31 @@ export function viewsOf(rows: readonly Attempt[]): Step[] {
   return [...byIp]
     .toSorted(([a], [b]) => byText(a, b))
     .flatMap(([ip, all]) =>
-      VIEWS.flatMap((name) => {
-        const kinds: readonly Kind[] = SHOWN[name];
-        const shown = all.filter(({ kind }) => kinds.includes(kind));
-        if (shown.length === 0) return [];
+      (Object.keys(VIEWS) as View[]).flatMap((name) => {
+        const { kinds, judge } = VIEWS[name];
+        const shown = all.filter(({ kind }) => kinds.some((each) => each === kind));
+        const [first] = shown;
+        if (first === undefined) return [];
         const endMs = Math.max(...shown.map(({ atMs, ms }) => atMs + ms));
-        const judge = { echo: judgeEcho, tcp: judgeTcp, tls: judgePart, http: judgeHttp }[name];
-        return [stepOf(name, ip, judge(shown, all), endMs - (shown[0] as Attempt).atMs)];
+        return stepOf(name, ip, judge(shown, all), endMs - first.atMs);
       }),
     );
 }
 
-/** `3 of 10 connections`. */
-const countText = (rows: readonly Attempt[], kind: Kind) => {
-  const { made, worked: count } = tallyOf(rows);
-  return shareText(count, made, NOUNS[kind]);
-};
-
-const of = (rows: readonly Attempt[], kind: Kind) => rows.filter((row) => row.kind === kind);
-
 function judgeEcho(echoes: readonly Attempt[]): Seen {
-  const text = `${countText(echoes, "echo")} were answered.`;
+  const text = `${workedText(echoes, NOUNS.echo)} were answered.`;
   const isSent = echoes.some(({ reason }) => reason !== "not-sent");
   return isSent && !echoes.some(worked) ? { finding: "no-echo", text } : { text };
 }
 
 /** `RST`, `silence`: why attempts failed, in the words of a network. */
 export function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Attempt[]): string {
-  const syns = of(rows, "syn").filter((row) => row.ip === ip && !worked(row));
+  const syns = ofKind(rows, "syn").filter((row) => row.ip === ip && hasFailed(row));
   // Bun calls every error of a connection a refusal; a SYN beside it shows which.
   const error =
     reason === "refused" && kind === "connect" && syns.every((row) => row.at) ? syns[0] : undefined;
   if (error) return reasonText(error, rows);
-  if (reason === "refused") return of(rows, "syn").length > 0 ? "RST" : "a refusal";
+  if (reason === "refused") return ofKind(rows, "syn").length > 0 ? "RST" : "a refusal";
   if (reason === "timeout" || reason?.endsWith("-silent")) return "silence";
   const words = inWords(`${reason}`);
   return at === undefined ? words : `${words} from ${at}`;
@@ -90,11 +81,11 @@ export function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Att
 
 /** What is said of attempts of which some have worked; null if none has failed. */
 function partOf(rows: readonly Attempt[], all: readonly Attempt[], noun: string): Seen | null {
-  const failure = typical(rows.filter((row) => !worked(row)));
+  const failures = rows.filter(hasFailed);
+  const failure = typical(failures);
   if (failure === undefined) return null;
-  const { made, worked: count } = tallyOf(rows);
   const { text = "", at } = failure;
-  const failed = `${shareText(made - count, made, noun)} failed, most by ${reasonText(failure, all)}.`;
+  const failed = `${shareText(failures.length, rows.length, noun)} failed, most by ${reasonText(failure, all)}.`;
   const finding = hasStopped(rows) ? "stopped" : "sometimes";
   return { finding, text: [failed, text].filter(Boolean).join(" "), ...(at && { at }) };
 }
@@ -110,17 +101,13 @@ function judgePart(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   if (part) return { ...part, ...facts };
   const shown = good.find((row) => row.finding) ?? good[0] ?? (typical(rows) as Attempt);
   const { text = "", finding } = shown;
-  const alike = shareText(
-    rows.filter((row) => row.finding === finding).length,
-    rows.length,
-    NOUNS[kind],
-  );
+  const alike = rows.filter((row) => row.finding === finding).length;
+  const counted = shareText(alike, rows.length, NOUNS[kind]);
   // As where one of several servers redirects to what does not work.
-  const isPart =
-    finding && FINDINGS[finding].status === "fail" && rows.some((row) => row.finding !== finding);
-  if (isPart) return { finding: "sometimes", text: `${alike}: ${text}`, ...facts };
-  const counted = good.length > 0 ? `${countText(rows, kind)} worked.` : `${alike} failed.`;
-  return { text: `${text} ${counted}`, ...facts, ...(finding && { finding }) } as Seen;
+  if (isFailure(finding) && alike < rows.length)
+    return { finding: "sometimes", text: `${counted}: ${text}`, ...facts };
+  const ended = good.length > 0 ? `${workedText(rows, NOUNS[kind])} worked.` : `${counted} failed.`;
+  return { text: `${text} ${ended}`, ...facts, ...(finding && { finding }) } as Seen;
 }
 
 function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen {
@@ -150,10 +137,10 @@ function judgeClosed(
   const answered = syns.filter((row) => row.reason === reason && row.at === at).length;
   const whose = isReset ? " by RST" : error ? ` by ${at} with ${inWords(`${reason}`)}` : "";
   const counts = [
-    `${countText(connects, "connect")} opened`,
-    syns.length > 0 && `${shareText(answered, syns.length, "SYN")} were answered${whose}`,
+    `${workedText(connects, NOUNS.connect)} opened`,
+    syns.length > 0 && `${shareText(answered, syns.length, NOUNS.syn)} were answered${whose}`,
     // Another one answers these.
-    echoes.length > 0 && `${countText(echoes, "echo")} were${whose && " answered"}`,
+    echoes.length > 0 && `${workedText(echoes, NOUNS.echo)} were${whose && " answered"}`,
   ];
   const isAlive = echoes.some(worked);
   const finding = firstTrue({
@@ -171,15 +158,16 @@ function judgeClosed(
 }
 
 function judgeTcp(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
-  const [connects, syns, echoes] = [of(rows, "connect"), of(rows, "syn"), of(all, "echo")];
+  const [connects, syns] = [ofKind(rows, "connect"), ofKind(rows, "syn")];
   const opened = connects.filter(worked).map(({ ms }) => round(ms, 3));
-  if (connects.length > 0 && opened.length === 0) return judgeClosed(connects, syns, echoes);
+  if (connects.length > 0 && opened.length === 0)
+    return judgeClosed(connects, syns, ofKind(all, "echo"));
   const rtt = opened.length > 0 && { rtt: Math.min(...opened), rttMost: Math.max(...opened) };
   const isBare = areBare(syns, connects);
   const known = isBare ? connects : rows.filter(({ reason }) => reason !== "unknown");
   // SYNs without an answer are judged as loss, unless nothing comes any more.
-  const isLost = ({ kind, reason }: Attempt) => kind === "syn" && LOST.includes(reason);
-  const counted = hasStopped(known) ? known : known.filter((row) => !isLost(row));
+  const isLostSyn = (row: Attempt) => row.kind === "syn" && isLost(row);
+  const counted = hasStopped(known) ? known : known.filter((row) => !isLostSyn(row));
   const part = partOf(counted, all, "connection attempt");
   const loss = lossOf(all);
   const isLimit =
@@ -188,8 +176,8 @@ function judgeTcp(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   if (part && (part.finding === "stopped" || !isLimit)) return { ...part, ...rtt };
   if (loss) return { ...loss, ...rtt };
   const parts = [
-    opened.length > 0 && `${countText(connects, "connect")} opened`,
-    syns.length > 0 && `${countText(syns, "syn")} were answered`,
+    opened.length > 0 && `${workedText(connects, NOUNS.connect)} opened`,
+    syns.length > 0 && `${workedText(syns, NOUNS.syn)} were answered`,
   ];
   const bare = isBare ? " A firewall drops bare SYNs, as probes are, and no connections." : "";
   return { ...rtt, text: `${listText(parts.filter(Boolean))}.${bare}` };
