@@ -76,7 +76,7 @@ export const FINDINGS = findings as Readonly<Record<Finding, FindingRow>>;
 
 export const CODES = Object.keys(FINDINGS) as Finding[];
 
-export const isFailure = (finding?: Finding) =>
+export const isFailure = (finding?: Finding): finding is Finding =>
   finding !== undefined && FINDINGS[finding].status === "fail";
 
 /** The findings that are failures. */

@@ -28,6 +28,9 @@ export interface Attempt extends Facts {
   readonly chain?: readonly string[];
 }
 
+/** What is known of an attempt. */
+export type Found = Partial<Attempt>;
+
 export const isIpv6 = (ip: string) => ip.includes(":");
 
 /** The rows of IPv6, and those of IPv4. */

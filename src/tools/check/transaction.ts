@@ -10,11 +10,10 @@ import { errorCode, reasonOf } from "../../util/errors.ts";
 import { afterSilence } from "../../util/silence.ts";
 import { printable, quote } from "../../util/text.ts";
 import { VERSION } from "../../util/version.ts";
-import { chainOf, judgeCertificate } from "./certificate.ts";
-import { FINDINGS, type Finding } from "./findings.ts";
+import { judgeCertificate } from "./certificate.ts";
+import { type Finding, isFailure } from "./findings.ts";
 import { headReader } from "./http-head.ts";
-import type { Attempt } from "./ledger.ts";
-import type { Seen } from "./result.ts";
+import type { Attempt, Found } from "./ledger.ts";
 
 /** A service at one address. */
 export interface Service {
@@ -56,65 +55,55 @@ const MAX_TEXT = 200;
 
 const clip = (text: string) => printable(text.slice(0, MAX_TEXT));
 
-/** The message of an error if a server closes a connection without one. */
-const CLOSED = "it closed the connection";
+/** The messages of what has no error of its own: nothing comes, or a server closes the connection. */
+const [SILENCE, CLOSED] = ["silence", "it closed the connection"];
 
-/** The head of a response, and what is known of its body. */
+/** The head of a response, and how its body comes. */
 interface Answer {
   readonly status: number;
   readonly location: string | undefined;
   /** The body's length as the head says it; null if it does not. */
   readonly length: number | null;
-  /** Waits for the body, and returns its bytes, and whether they are all. */
-  body(): Promise<{ readonly bytes: number; readonly isWhole: boolean }>;
+  /** True for chunks; without them and a length, a body ends with the connection, or its stream. */
+  readonly hasChunks?: boolean;
+  /** The beginning of the body, which came with the head. */
+  readonly rest?: string;
+  listen(take: (piece: Buffer) => void, end: () => void, fail: (error: unknown) => void): void;
 }
 
-/** An end that is no answer: silence, or what came in its place. */
-class NoAnswer extends Error {
-  readonly isSilence: boolean;
+/** An end that is no answer: its message says what came in its place. */
+class NoAnswer extends Error {}
 
-  /** @param cause what came; absent for silence */
-  constructor(cause?: unknown) {
-    super(cause === undefined ? "silence" : clip(errorCode(cause) ?? reasonOf(cause)), { cause });
-    this.isSilence = cause === undefined;
-  }
-}
+const noAnswer = (cause: unknown) => new NoAnswer(clip(errorCode(cause) ?? reasonOf(cause)));
 
 /** Makes the function that waits for one thing after another that a socket brings. */
 function waiterOf(socket: Socket, signal: AbortSignal) {
   const { promise: ended, reject: end } = Promise.withResolvers<never>();
   ended.catch(() => {});
-  socket.on("error", (error) => end(new NoAnswer(error)));
-  socket.on("close", () => end(new NoAnswer(new Error(CLOSED))));
+  socket.on("error", (error) => end(noAnswer(error)));
+  socket.on("close", () => end(new NoAnswer(CLOSED)));
   /** @throws NoAnswer, or the signal's reason */
   return async <T>(
     listen: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
   ) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const cancel = afterSilence(ANSWER_MS, () => reject(new NoAnswer()));
+    const cancel = afterSilence(ANSWER_MS, () => reject(new NoAnswer(SILENCE)));
     using _ = addAbortListener(signal, () => reject(signal.reason));
-    listen(resolve, (error) => reject(new NoAnswer(error)));
+    listen(resolve, (error) => reject(noAnswer(error)));
     return await Promise.race([promise, ended]).finally(cancel);
   };
 }
 
 type Wait = ReturnType<typeof waiterOf>;
 
-/** Any certificate is taken, so that one that is not valid can be described. */
-const tlsOf = ({ name }: Service) => ({
-  rejectUnauthorized: false,
-  ALPNProtocols: ["h2", "http/1.1"],
-  ...(name !== null && { servername: name }),
-});
-
 /** Codes of bytes that are no record of TLS; other errors are alerts of a server, or a connection that is closed. */
 const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
 
-const found = (finding: Finding, text: string): Seen => ({ finding, text });
+const found = (finding: Finding, text: string): Found => ({ finding, text });
 
 /** Judges why there was no handshake. */
-function judgeNoHandshake({ isSilence, message }: NoAnswer): Seen {
-  if (isSilence) {
+function judgeNoHandshake({ message }: NoAnswer): Found {
+  if (message === SILENCE) {
     const text = `The connection opens, and then the server does not answer the TLS handshake within ${ANSWER_MS / 1000} seconds.`;
     return found("tls-silent", text);
   }
@@ -124,8 +113,8 @@ function judgeNoHandshake({ isSilence, message }: NoAnswer): Seen {
 }
 
 /** Judges why there was no response. */
-function judgeNoHead({ isSilence, message }: NoAnswer): Seen {
-  if (isSilence) {
+function judgeNoHead({ message }: NoAnswer): Found {
+  if (message === SILENCE) {
     const text = `The server does not answer an HTTP request within ${ANSWER_MS / 1000} seconds.`;
     return found("http-silent", text);
   }
@@ -135,21 +124,21 @@ function judgeNoHead({ isSilence, message }: NoAnswer): Seen {
 }
 
 /** Judges a response, and reads its body if that is asked for. */
-async function judgeAnswer(answer: Answer, isRead: boolean): Promise<Seen> {
-  const { status, location, length } = answer;
-  if (!(status >= 100 && status <= 999)) {
-    return found("not-http", `The server answers with status ${status}, which is not valid.`);
+async function judgeAnswer(answer: Answer, isRead: boolean, wait: Wait): Promise<Found> {
+  const { status: httpStatus, location, length } = answer;
+  if (!(httpStatus >= 100 && httpStatus <= 999)) {
+    return found("not-http", `The server answers with status ${httpStatus}, which is not valid.`);
   }
-  const text = `The server answers with status ${status}.`;
-  if (status >= 500) return { finding: "http-error", text, httpStatus: status };
-  const { bytes, isWhole } = isRead ? await answer.body() : { bytes: 0, isWhole: true };
-  if (!isWhole) {
+  const text = `The server answers with status ${httpStatus}`;
+  if (httpStatus >= 500) return { finding: "http-error", text: `${text}.`, httpStatus };
+  const cutAt = isRead ? await readBody(answer, wait) : null;
+  if (cutAt !== null) {
     const of = length === null ? "" : ` of ${length}`;
-    const cut = `${text} Only ${bytes}${of} bytes of the body came within ${ANSWER_MS / 1000} seconds.`;
-    return { finding: "response-incomplete", text: cut, httpStatus: status };
+    const cut = `${text}. Only ${cutAt}${of} bytes of the body came within ${ANSWER_MS / 1000} seconds.`;
+    return { finding: "response-incomplete", text: cut, httpStatus };
   }
   const to = location === undefined ? "" : `, and redirects to ${clip(location)}`;
-  return { text: `${text.slice(0, -1)}${to}.`, httpStatus: status };
+  return { text: `${text}${to}.`, httpStatus };
 }
 
 const isRedirect = (status: number) => status >= 300 && status < 400 && status !== 304;
@@ -164,42 +153,27 @@ const lengthOf = (text: string | undefined) =>
 /** The end of a body in chunks without trailers; RFC 9112 section 7.1. */
 const LAST_CHUNK = "0\r\n\r\n";
 
-/** How a body comes. */
-interface BodyWay {
-  /** Null if it ends with the connection, or its stream. */
-  readonly length: number | null;
-  readonly hasChunks?: boolean;
-  /** The beginning, which came with the head. */
-  readonly rest?: string;
-  listen(take: (piece: Buffer) => void, end: () => void, fail: (error: unknown) => void): void;
-}
-
-/** Makes the function that counts a body until it is over. */
-function bodyOf(
-  wait: Wait,
-  { length, hasChunks = false, rest = "", listen }: BodyWay,
-): Answer["body"] {
+/** Reads a body, and returns how many bytes came if they are not all; null if they are. */
+async function readBody({ length, hasChunks = false, rest = "", listen }: Answer, wait: Wait) {
   const endsAlone = length === null && !hasChunks;
-  return async () => {
-    let [bytes, tail] = [0, ""];
-    const isOver = () =>
-      bytes >= MAX_BODY_BYTES ||
-      (hasChunks ? tail === LAST_CHUNK : length !== null && bytes >= length);
-    const whole = wait<boolean>((resolve, reject) => {
-      const take = (piece: Buffer) => {
-        bytes += piece.length;
-        tail = (tail + piece.toString("latin1", Math.max(0, piece.length - 5))).slice(-5);
-        if (isOver()) resolve(true);
-      };
-      listen(take, () => resolve(isOver() || endsAlone), reject);
-      take(Buffer.from(rest, "latin1"));
-    });
-    const isWhole = await whole.catch((error: unknown) => {
-      if (!(error instanceof NoAnswer)) throw error;
-      return endsAlone && error.message === CLOSED;
-    });
-    return { bytes, isWhole };
-  };
+  let [bytes, tail] = [0, ""];
+  const isOver = () =>
+    bytes >= MAX_BODY_BYTES ||
+    (hasChunks ? tail === LAST_CHUNK : length !== null && bytes >= length);
+  const whole = wait<boolean>((resolve, reject) => {
+    const take = (piece: Buffer) => {
+      bytes += piece.length;
+      tail = (tail + piece.toString("latin1", Math.max(0, piece.length - 5))).slice(-5);
+      if (isOver()) resolve(true);
+    };
+    listen(take, () => resolve(isOver() || endsAlone), reject);
+    take(Buffer.from(rest, "latin1"));
+  });
+  const isWhole = await whole.catch((error: unknown) => {
+    if (!(error instanceof NoAnswer)) throw error;
+    return endsAlone && error.message === CLOSED;
+  });
+  return isWhole ? null : bytes;
 }
 
 /** Asks over HTTP/1.1; RFC 9112. Not by `fetch`, which asks the proxy of the environment. */
@@ -224,16 +198,14 @@ async function askHttp1(socket: Socket, service: Service, wait: Wait): Promise<A
     socket.on("data", take);
     socket.write(`${request.join("\r\n")}\r\n\r\n`);
   });
-  if (typeof head === "string") throw new NoAnswer(new Error(quote(head)));
+  if (typeof head === "string") throw new NoAnswer(clip(quote(head)));
   const { status, headers, rest } = head;
   const isEmpty = status < 200 || status === 204 || status === 304;
   const hasChunks = !isEmpty && /chunked/i.test(headers.get("transfer-encoding") ?? "");
   const length = isEmpty ? 0 : hasChunks ? null : lengthOf(headers.get("content-length"));
-  const body = bodyOf(wait, {
-    ...{ length, hasChunks, rest },
-    listen: (take, end) => void socket.on("data", take).on("end", end).resume(),
-  });
-  return { status, length, location: headers.get("location"), body };
+  const listen: Answer["listen"] = (take, end) =>
+    void socket.on("data", take).on("end", end).resume();
+  return { status, location: headers.get("location"), length, hasChunks, rest, listen };
 }
 
 /** Asks over HTTP/2; RFC 9113. */
@@ -261,20 +233,20 @@ async function askHttp2(socket: TLSSocket, service: Service, wait: Wait): Promis
     const value = headers[name];
     return typeof value === "string" ? value : undefined;
   };
-  const length = lengthOf(text("content-length"));
-  const body = bodyOf(wait, {
-    length,
+  return {
+    status: Number(headers[":status"]),
+    location: text("location"),
+    length: lengthOf(text("content-length")),
     listen(take, end, reject) {
       failed.catch(reject);
       stream.on("data", take).on("end", end);
     },
-  });
-  return { status: Number(headers[":status"]), location: text("location"), length, body };
+  };
 }
 
 /** Why there was no connection: Bun calls every error a refusal. */
-async function reasonWithout(ip: string, { isSilence }: NoAnswer): Promise<string> {
-  if (isSilence) return "timeout";
+async function reasonWithout(ip: string, { message }: NoAnswer): Promise<string> {
+  if (message === SILENCE) return "timeout";
   return (await sourceTo(ip).catch(() => null)) === null ? "not-sent" : "refused";
 }
 
@@ -292,8 +264,13 @@ export async function transact(
   const { ip, port, name, isTls } = service;
   const destination = { target: tryParseIp(ip) as IpAddress, port, caller };
   const hasTls = isTls && depth !== "connect";
-  const tls = hasTls ? tlsOf(service) : undefined;
-  const socket: Socket | null = await openConnection(gate, destination, signal, tls);
+  const tls = {
+    // Any certificate is taken, so that one that is not valid can be described.
+    rejectUnauthorized: false,
+    ALPNProtocols: ["h2", "http/1.1"],
+    ...(name !== null && { servername: name }),
+  };
+  const socket = await openConnection(gate, destination, signal, hasTls ? tls : undefined);
   if (socket === null) throw signal.reason;
   let startMs = performance.now();
   const took = () => {
@@ -301,63 +278,44 @@ export async function transact(
     startMs = performance.now();
     return startMs - beganMs;
   };
-  /** Tells a part, and returns true if it worked. */
-  const note = (
-    kind: Part["kind"],
-    ms: number,
-    { status: _, ...seen }: Seen,
-    more: Partial<Part> = {},
-  ) => {
-    const { finding } = seen;
-    const reason = finding && FINDINGS[finding].status === "fail" ? finding : null;
-    tell({ kind, ms, reason, ...seen, ...more });
-    return reason === null;
+  /** The part under way. */
+  let kind: Part["kind"] = "connect";
+  /** Tells what came of it, and returns true if it worked. */
+  const note = (found: Found = {}) => {
+    const reason = isFailure(found.finding) ? found.finding : null;
+    const part = { kind, ms: took(), reason, ...found };
+    tell(part);
+    return part.reason === null;
   };
   const wait = waiterOf(socket, signal);
-  const secure = new Promise<true>((resolve) => socket.once("secureConnect", () => resolve(true)));
-  /** What is waited for; null where it did not come, which is told. */
-  const orTell = async <T>(
-    waited: Promise<T>,
-    kind: Part["kind"],
-    judge: (end: NoAnswer) => Seen,
-  ) => {
-    try {
-      return await waited;
-    } catch (error) {
-      if (!(error instanceof NoAnswer)) throw error;
-      const reason = kind === "connect" ? { reason: await reasonWithout(ip, error) } : {};
-      note(kind, took(), judge(error), reason);
-      return null;
-    }
-  };
+  const secure = new Promise<void>((resolve) => void socket.once("secureConnect", resolve));
   try {
-    const connected = wait<true>((resolve) => socket.once("connect", () => resolve(true)));
-    const nothing = () => ({ text: "" });
-    if (!(await orTell(connected, "connect", nothing))) return undefined;
-    tell({ kind: "connect", ms: took(), reason: null });
+    await wait<void>((resolve) => void socket.once("connect", resolve));
+    note();
     if (depth === "connect") return undefined;
     if (hasTls) {
-      const secured = wait<true>((resolve) => void secure.then(resolve));
-      if (!(await orTell(secured, "handshake", judgeNoHandshake))) return undefined;
-      const chain = chainOf(socket as TLSSocket).map(({ fingerprint256 }) => fingerprint256);
-      const shown = judgeCertificate(socket as TLSSocket, name, Date.now());
-      if (!note("handshake", took(), shown, { chain })) return undefined;
+      kind = "handshake";
+      await wait<void>((resolve) => void secure.then(resolve));
+      if (!note(judgeCertificate(socket as TLSSocket, name, Date.now()))) return undefined;
     }
     if (depth === "handshake") return undefined;
+    kind = "request";
     const isHttp2 = hasTls && (socket as TLSSocket).alpnProtocol === "h2";
-    const asked = isHttp2
-      ? askHttp2(socket as TLSSocket, service, wait)
-      : askHttp1(socket, service, wait);
-    const answer = await orTell(asked, "request", judgeNoHead);
-    if (answer === null) return undefined;
-    const seen = await judgeAnswer(answer, depth === "body");
-    const ms = took();
+    const answer = isHttp2
+      ? await askHttp2(socket as TLSSocket, service, wait)
+      : await askHttp1(socket, service, wait);
+    const seen = await judgeAnswer(answer, depth === "body", wait);
+    const about = { ...seen, ms: took(), isRead: depth === "body" };
     const location = isRedirect(answer.status) && !seen.finding ? answer.location : undefined;
-    const wrong = (location !== undefined && (await follow?.(location))) || null;
+    const wrong = location !== undefined && (await follow?.(location));
     // A redirect's request has worked; where it leads to is not this address.
-    const more = wrong ? { ...wrong, reason: null } : {};
-    note("request", ms, seen, { isRead: depth === "body", ...more });
+    note(wrong ? { ...about, ...wrong, reason: null } : about);
     return location;
+  } catch (end) {
+    if (!(end instanceof NoAnswer)) throw end;
+    if (kind === "connect") note({ reason: await reasonWithout(ip, end) });
+    else note(kind === "handshake" ? judgeNoHandshake(end) : judgeNoHead(end));
+    return undefined;
   } finally {
     // At once, as some servers do not end.
     socket.destroy();
