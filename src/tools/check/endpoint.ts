@@ -2,13 +2,11 @@ import type { Call } from "../../api/endpoint.ts";
 import { clientGone } from "../../api/errors.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
-import type { Caller, Gate } from "../../gate/gate.ts";
-import { abortedBy } from "../../util/abort.ts";
-import { newStamp } from "../../util/stamp.ts";
+import type { Gate } from "../../gate/gate.ts";
 import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
-import { endpoint, type Services } from "../services.ts";
+import { endpoint } from "../services.ts";
 import { createSharing } from "../sharing.ts";
-import { parseTarget, type Target } from "../target.ts";
+import { parseTarget } from "../target.ts";
 import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
 import { hear, LONGEST_MS } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
@@ -32,7 +30,7 @@ type Event = Parameters<NonNullable<Call["onEvent"]>>;
 /** The checks under way that leave through each gate. */
 const underWay = new WeakMap<Gate, ReturnType<typeof newSharing>>();
 
-const newSharing = () => createSharing<Event, Awaited<ReturnType<typeof measure>> | null>(null);
+const newSharing = () => createSharing<Event, Awaited<ReturnType<typeof hear>> | null>(null);
 
 /** `GET /check/{name}`: whether a name works over IPv6, and if not, why. */
 export const check = endpoint({
@@ -83,7 +81,7 @@ export const check = endpoint({
       JSON.stringify([subject, port]),
       (signal, onEvent) => {
         const shared = { ...call, signal, onEvent: (...event: Event) => onEvent(event) };
-        return measure(target, port, shared, services, turn.caller);
+        return hear(target, port, shared, services, turn.caller);
       },
       call.signal,
       (event) => call.onEvent?.(...event),
@@ -91,7 +89,7 @@ export const check = endpoint({
       () => performance.now() - startMs < JOINED_MS && !turn.waited(),
     );
     if (measured === null) throw clientGone();
-    const { stamp, near, nearSteps, way, ...hearing } = measured;
+    const { stamp, near, way, ...hearing } = measured;
     const { steps, rows } = hearing;
     const verdict = checkVerdict(subject, port, hearing, near);
     const path = way && pathOf(way, verdict);
@@ -104,27 +102,11 @@ export const check = endpoint({
         verdict,
         attempts: attemptsOf(withRetransmitted(rows)),
         ...(path && { path }),
-        ...(nearSteps.length > 0 && {
-          here: nearSteps.map(({ name, status }) => ({ name, status })),
+        ...(near.steps.length > 0 && {
+          here: near.steps.map(({ name, status }) => ({ name, status })),
         }),
         ...turn.waited(),
       },
     };
   },
 });
-
-async function measure(
-  target: Target,
-  port: number,
-  call: Call,
-  services: Services,
-  caller: Caller,
-) {
-  const stamp = newStamp();
-  const limit = abortedBy(call.signal, LONGEST_MS);
-  const hearing = hear(target, port, { ...call, signal: limit.signal }, services, caller);
-  const heard = await hearing.finally(() => limit.abort());
-  // Whatever ended with the client was cut, not silent.
-  call.signal.throwIfAborted();
-  return { stamp, ...heard };
-}

@@ -1,15 +1,15 @@
 /** The run of a check: each step begins as soon as what it needs is known. */
 import { once } from "node:events";
 import { formatIpv6 } from "../../addr/format.ts";
-import { type Ipv6Address, tryParseIpv6 } from "../../addr/ipv6.ts";
 import type { Call } from "../../api/endpoint.ts";
-import { type ApiError, apiErrorOf } from "../../api/errors.ts";
+import { apiErrorOf } from "../../api/errors.ts";
 import { readTexts } from "../../api/parameters.ts";
 import { isOwnAddress } from "../../gate/connection.ts";
 import { FairSlots } from "../../gate/fair-slots.ts";
 import type { Caller } from "../../gate/gate.ts";
 import { abortedBy } from "../../util/abort.ts";
 import { pause, systemClock } from "../../util/clock.ts";
+import { newStamp } from "../../util/stamp.ts";
 import { ENOUGH } from "../budget.ts";
 import { dns } from "../dns/endpoint.ts";
 import type { DnsResult } from "../dns/result.ts";
@@ -24,7 +24,7 @@ import type { Endpoint, Services } from "../services.ts";
 import type { Target } from "../target.ts";
 import { traceroute } from "../trace/endpoint.ts";
 import type { Hop, TraceResult } from "../trace/result.ts";
-import { FAILURES } from "./findings.ts";
+import { isFailure } from "./findings.ts";
 import {
   addressesIn,
   judgeHere,
@@ -35,8 +35,8 @@ import {
   judgeTrace,
   judgeZone,
 } from "./judge.ts";
-import { type Attempt, isIpv6, worked } from "./ledger.ts";
-import { tracedHops, type Way } from "./path.ts";
+import { type Attempt, byFamily, isIpv6, worked } from "./ledger.ts";
+import { isHeard, tracedHops, type Way } from "./path.ts";
 import { sendPairs } from "./probes.ts";
 import { followRedirect } from "./redirect.ts";
 import type { CheckPath, Seen, Step } from "./result.ts";
@@ -70,29 +70,17 @@ const ROUNDS = "20";
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Asks a tool of the table. */
-type Ask = (
-  tool: Endpoint,
-  texts: Texts,
-  onEvent?: Call["onEvent"],
-  signal?: AbortSignal,
-) => Promise<object>;
-
-/** Takes a step, which is left out if it sees null; false if it failed, so that those behind it are not taken. */
-type Take = (
-  name: Step["name"],
-  ip: string | null,
-  run: () => Promise<Seen | Pick<Step, "status" | "text"> | null>,
-) => Promise<boolean>;
+/** Asks resolvers for the name. */
+type AskDns = (texts: Texts, onEvent?: Call["onEvent"]) => Promise<DnsResult>;
 
 const OVER = "Not finished in time.";
 
 /**
- * Makes all attempts and takes all steps, and returns the ledger, the steps that are no views of it, and what is known of
- * the machine that checks.
+ * Makes all attempts and takes all steps, and returns the ledger, the steps that are no views of it, the way to one of the
+ * addresses, and what is known of the machine that checks.
  *
  * @param target the name, or the one address
- * @param call its signal aborts when the caller has gone, or the time is over
+ * @param call its signal aborts when the caller has gone
  * @param caller for whom connections leave
  */
 export async function hear(
@@ -102,14 +90,23 @@ export async function hear(
   services: Services,
   caller: Caller,
 ) {
-  const { signal } = call;
+  const stamp = newStamp();
+  const limit = abortedBy(call.signal, LONGEST_MS);
+  const { signal } = limit;
   const name = "name" in target ? target.name : null;
   const startMs = performance.now();
   const rows: Attempt[] = [];
   const steps: Step[] = [];
+  const addRow = (row: Omit<Attempt, "atMs">) =>
+    rows.push({ ...row, atMs: performance.now() - startMs - row.ms });
   const enough = new AbortController();
-  const timer = setTimeout(() => enough.abort(ENOUGH), ROUNDS_MS);
-  const ask: Ask = async (tool, texts, onEvent, within = signal) =>
+  void pause(systemClock, ROUNDS_MS, signal).then(() => enough.abort(ENOUGH));
+  const ask = async (
+    tool: Endpoint,
+    texts: Texts,
+    onEvent?: Call["onEvent"],
+    within: AbortSignal = signal,
+  ) =>
     (await tool.handle(
       readTexts(tool.parameters, texts),
       { ...call, signal: within, enough: enough.signal, onEvent, allowSeconds() {} },
@@ -118,7 +115,12 @@ export async function hear(
     )) as object;
   const begin = (name: Step["name"], ip: string | null) =>
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
-  const take: Take = async (name, ip, run) => {
+  /** Takes a step, which is left out if it sees null; false if it failed. */
+  const take = async (
+    name: Step["name"],
+    ip: string | null,
+    run: () => Promise<Seen | Pick<Step, "status" | "text"> | null>,
+  ) => {
     const beganMs = performance.now();
     begin(name, ip);
     const seen = await run().catch((error: unknown): Seen => {
@@ -140,17 +142,14 @@ export async function hear(
     if (step.status === "skipped") steps.push(step);
     call.onEvent?.("step", step);
   };
-  const isIpv6Heard = () => rows.some((row) => isIpv6(row.ip) && worked(row));
-  const addresses = new Set<string>();
-  const mayUse = async (ip: string) => judgePolicy(ip, services, await isOwnAddress(ip));
-  const isAllowed = async (ip: string) =>
-    stepOf("policy", ip, await mayUse(ip), 0).status !== "fail";
+  const isIpv6Heard = () => byFamily(rows)[0].some(worked);
+  const judgeUse = async (ip: string) => judgePolicy(ip, services, await isOwnAddress(ip));
 
   /**
    * Makes transactions with an address, and shows their steps. Returns whether the first of them worked, and when all
    * have ended.
    */
-  const use = (ip: string, probed?: Promise<unknown>) => {
+  const use = (ip: string, probed?: Promise<void> | null) => {
     const isOfIpv6 = isIpv6(ip);
     const service = { ip, port, name, isTls: port !== PLAIN_PORT };
     const through = { gate: services.gate, caller, signal };
@@ -165,112 +164,87 @@ export async function hear(
     };
     const turns = Array.from({ length: TRANSACTIONS }, (_, at) => {
       const turn = at + 1;
-      const [opened, secured] = [
-        Promise.withResolvers<boolean>(),
-        Promise.withResolvers<boolean>(),
-      ];
+      const connect = Promise.withResolvers<boolean>();
+      const handshake = Promise.withResolvers<boolean>();
       const make = async () => {
         await pause(systemClock, at * TRANSACTION_MS, signal);
         let works = true;
-        await transact(
-          service,
-          {
-            ...{ ...through, depth: depthOf(turn) },
-            ...(isOfIpv6 && { follow }),
-          },
-          (part) => {
-            // Another protocol may be at home on other ports.
-            if (part.kind === "handshake" && !isWeb(port) && isNoTls(part)) {
-              why = part.text ?? why;
-              return;
-            }
-            rows.push({ ip, turn, atMs: performance.now() - startMs - part.ms, ...part });
-            works = worked(part) && !(part.finding && FAILURES.includes(part.finding));
-            if (part.kind === "connect") opened.resolve(works);
-            if (part.kind === "handshake") secured.resolve(works);
-          },
-        );
+        const about = { ...through, depth: depthOf(turn), ...(isOfIpv6 && { follow }) };
+        await transact(service, about, (part) => {
+          // Another protocol may be at home on other ports.
+          if (part.kind === "handshake" && !isWeb(port) && isNoTls(part)) {
+            why = part.text ?? why;
+            return;
+          }
+          addRow({ ip, turn, ...part });
+          works = worked(part) && !isFailure(part.finding);
+          if (part.kind === "connect") connect.resolve(works);
+          if (part.kind === "handshake") handshake.resolve(works);
+        });
         return works;
       };
-      const ended = make().catch((error: unknown) => {
-        if (!signal.aborted) why = apiErrorOf(error).message;
-        return false;
-      });
-      void ended.finally(() => {
-        opened.resolve(false);
-        secured.resolve(false);
-      });
-      return { opened: opened.promise, secured: secured.promise, ended };
+      const ended = make()
+        .catch((error: unknown) => {
+          if (!signal.aborted) why = apiErrorOf(error).message;
+          return false;
+        })
+        .finally(() => {
+          connect.resolve(false);
+          handshake.resolve(false);
+        });
+      return { connect: connect.promise, handshake: handshake.promise, ended };
     });
-    const some = (parts: readonly Promise<boolean>[]) =>
-      Promise.any(parts.map(async (part) => (await part) || Promise.reject())).catch(() => false);
-    const [opened, secured, ended] = (["opened", "secured", "ended"] as const).map((part) =>
-      turns.map((turn) => turn[part]),
-    ) as [Promise<boolean>[], Promise<boolean>[], Promise<boolean>[]];
+    type Part = keyof (typeof turns)[number];
+    const all = (part: Part) => Promise.all(turns.map((turn) => turn[part]));
+    const some = (part: Part) => {
+      const working = turns.map(async (turn) => (await turn[part]) || Promise.reject());
+      return Promise.any(working).catch(() => false);
+    };
     const shown = async () => {
-      const steps = [show("tcp", ip, Promise.all([...opened, probed]))];
-      if (service.isTls && (await some(opened)))
-        steps.push(show("tls", ip, Promise.all(secured), () => why));
-      if (isWeb(port) && (await some(service.isTls ? secured : opened)))
-        steps.push(show("http", ip, Promise.all(ended), () => why));
-      await Promise.all([...steps, ...ended]);
+      const steps = [show("tcp", ip, Promise.all([all("connect"), probed]))];
+      if (service.isTls && (await some("connect")))
+        steps.push(show("tls", ip, all("handshake"), () => why));
+      if (isWeb(port) && (await some(service.isTls ? "handshake" : "connect")))
+        steps.push(show("http", ip, all("ended"), () => why));
+      await Promise.all([...steps, all("ended")]);
     };
     return { first: turns[0]?.ended, shown: shown() };
   };
 
   const prober = "unavailable" in services.icmp ? null : services.icmp;
-  /** Tries an IPv6 address; whether it may be used, and its first transaction works, and when all has ended. */
+  const { probeTimeoutMs: timeoutMs } = services.config;
+  /** Tries an IPv6 address; whether its first transaction works, null if it may not be used, and when all has ended. */
   const useIpv6 = (ip: string) => {
-    const first = Promise.withResolvers<{ ip: string; isAllowed: boolean; works: boolean }>();
+    const first = Promise.withResolvers<boolean | null>();
     const run = async () => {
-      const isAllowed = await take("policy", ip, () => mayUse(ip));
-      if (!isAllowed) return;
+      if (!(await take("policy", ip, () => judgeUse(ip)))) return;
       const heard = Promise.withResolvers<void>();
-      const about = {
-        target: tryParseIpv6(ip) as Ipv6Address,
-        port,
-        timeoutMs: services.config.probeTimeoutMs,
-      };
-      const probed = prober
-        ? sendPairs(prober, { ...about, caller, signal }, (probe) => {
-            rows.push({ ip, atMs: performance.now() - startMs - probe.ms, ...probe });
-            if (probe.kind === "echo") heard.resolve();
-          })
-        : undefined;
+      const probed =
+        prober &&
+        sendPairs(prober, { ip, port, timeoutMs, caller, signal }, (probe) => {
+          addRow(probe);
+          if (probe.kind === "echo") heard.resolve();
+        });
       const used = use(ip, probed);
       void used.first?.then(async (works) => {
         await Promise.race([heard.promise, pause(systemClock, HEARD_MS, signal)]);
-        first.resolve({ ip, isAllowed, works });
+        first.resolve(works);
       });
-      await Promise.all([
-        used.shown,
-        probed
-          ? show("echo", ip, probed)
-          : take("echo", ip, async () => {
-              proberOf(services, true);
-              return null;
-            }),
-      ]);
+      // Without a prober, it throws why there is none.
+      const noEcho = async () => proberOf(services, true) && null;
+      const echoed = probed ? show("echo", ip, probed) : take("echo", ip, noEcho);
+      await Promise.all([used.shown, echoed]);
     };
-    const ended = run().finally(() => first.resolve({ ip, isAllowed: false, works: false }));
-    return { first: first.promise, ended };
+    return { ip, first: first.promise, ended: run().finally(() => first.resolve(null)) };
   };
-  const checkPath = async (ip: string) => {
-    const at = rows.filter((row) => row.ip === ip && worked(row));
-    const isOpen = at.some(({ kind }) => kind === "connect");
-    const isSilent = !at.some(({ kind }) => kind === "echo");
+  const measurePath = async (ip: string): Promise<Way> => {
+    const heard = rows.filter((row) => row.ip === ip && worked(row)).map(({ kind }) => kind);
+    const [isOpen, isSilent] = [heard.includes("connect"), !heard.includes("echo")];
     const overTcp = { target: ip, protocol: "tcp", port: `${port}` };
     // SYNs, of which a port gets few, only where echo requests say nothing; and the way of what alone is not answered.
     const mtrTexts = { ...(isOpen && isSilent ? overTcp : { target: ip }), rounds: ROUNDS };
     const traceTexts = isOpen === isSilent ? overTcp : { target: ip };
-    const hear = ({
-      hops,
-      details: { source },
-    }: Pick<TraceResult | MtrResult, "hops" | "details">) => {
-      isPathHeard ||= hops.some((hop) => hop.ip !== null && hop.ip !== source);
-    };
-    way = { ip };
-    const own = way;
+    const way: Way = { ip };
     const found: Hop[] = [];
     const showHop: Call["onEvent"] = (event, data) => {
       if (event !== "hop") return;
@@ -285,91 +259,84 @@ export async function hear(
     };
     await Promise.all([
       take("mtu", ip, async () => {
-        own.mtu = (await ask(mtu, { target: ip })) as MtuResult;
-        return judgeMtu(own.mtu);
+        way.mtu = (await ask(mtu, { target: ip })) as MtuResult;
+        return judgeMtu(way.mtu);
       }),
       take("mtr", ip, async () => {
-        own.mtr = (await ask(mtr, mtrTexts)) as MtrResult;
-        hear(own.mtr);
-        return judgeMtr(own.mtr, isOpen && isSilent);
+        way.mtr = (await ask(mtr, mtrTexts)) as MtrResult;
+        return judgeMtr(way.mtr, isOpen && isSilent);
       }),
       take("trace", ip, async () => {
-        own.trace = (await ask(traceroute, traceTexts, showHop)) as TraceResult;
-        hear(own.trace);
-        return judgeTrace(own.trace);
+        way.trace = (await ask(traceroute, traceTexts, showHop)) as TraceResult;
+        return judgeTrace(way.trace);
       }),
     ]);
+    return way;
   };
+  const addresses = new Set<string>();
   const uses: ReturnType<typeof useIpv6>[] = [];
   const find = (ip: string) => {
-    if (addresses.has(ip)) return;
+    if (uses.length < MAX_ADDRESSES && !addresses.has(ip)) uses.push(useIpv6(ip));
     addresses.add(ip);
-    if (uses.length < MAX_ADDRESSES) uses.push(useIpv6(ip));
   };
-  const checkIpv6 = async (known?: Promise<unknown>, ended?: Promise<unknown>) => {
+  /** Returns the way to one of the addresses; undefined if none may be used. */
+  const checkIpv6 = async (known?: Promise<unknown>, named?: Promise<unknown> | null) => {
     await known;
-    const path = async () => {
+    const measureOne = async () => {
       // Other resolvers may have added some meanwhile.
-      let firsts: Awaited<(typeof uses)[number]["first"]>[] = [];
-      while (firsts.length < uses.length)
-        firsts = await Promise.all(uses.map(({ first }) => first));
-      const allowed = firsts.filter(({ isAllowed }) => isAllowed);
+      let works: (boolean | null)[] = [];
+      while (works.length < uses.length) works = await Promise.all(uses.map(({ first }) => first));
       // The path to an address that does not work explains more.
-      const chosen = allowed.find(({ works }) => !works) ?? allowed[0];
-      if (chosen) await checkPath(chosen.ip);
+      const chosen = uses[works.indexOf(false)] ?? uses[works.indexOf(true)];
+      return chosen && measurePath(chosen.ip);
     };
-    await Promise.all([path(), ended]);
-    await Promise.all(uses.map((each) => each.ended));
+    const [way] = await Promise.all([measureOne(), named]);
+    await Promise.all(uses.map(({ ended }) => ended));
+    return way;
   };
   const useIpv4 = async (ips: readonly string[]) => {
-    for (const ip of ips) if (await isAllowed(ip)) return use(ip).shown;
+    for (const ip of ips) if (!isFailure((await judgeUse(ip)).finding)) return use(ip).shown;
     return undefined;
   };
 
-  let isPathHeard = false;
-  let way: Way | null = null;
-  let seen: HereResult | null = null;
   const looking = abortedBy(signal);
-  /** As they ended; in the result they have their order. */
-  let nearSteps: readonly HereStep[] = [];
-  const noteStep: Call["onEvent"] = (event, data) => {
-    if (event === "step") nearSteps = [...nearSteps, data as HereStep];
-  };
+  const near = { here: null as HereResult | null, steps: [] as readonly HereStep[] };
   const look = async () => {
-    seen = (await ask(here, {}, noteStep, looking.signal)) as HereResult;
-    nearSteps = seen.steps;
-    return judgeHere(seen);
+    const noteStep: Call["onEvent"] = (event, data) => {
+      if (event === "step") near.steps = [...near.steps, data as HereStep];
+    };
+    near.here = (await ask(here, {}, noteStep, looking.signal)) as HereResult;
+    near.steps = near.here.steps;
+    return judgeHere(near.here);
   };
   const isOver = once(looking.signal, "abort").then(() => null);
   try {
-    const names = name === null ? null : lookUp(target.text, take, ask, find);
+    const askDns: AskDns = (texts, onEvent) =>
+      ask(dns, { hostname: target.text, ...texts }, onEvent) as Promise<DnsResult>;
+    const names = name === null ? null : lookUp(askDns, find);
+    const named = names && take("names", null, () => names.judged);
     const looked = services.look && take("here", null, () => Promise.race([look(), isOver]));
     if ("address" in target) find(formatIpv6(target.address));
-    const checked = Promise.all([checkIpv6(names?.known, names?.ended), names?.ipv4.then(useIpv4)]);
-    const zone = { hostname: target.text, type: "AAAA", resolver: "zone" };
+    const checked = Promise.all([checkIpv6(names?.known, named), names?.ipv4.then(useIpv4)]);
     const judged =
       names &&
       take("zone", null, async () => {
-        const [answer] = await Promise.all([ask(dns, zone) as Promise<DnsResult>, checked]);
+        const [answer] = await Promise.all([askDns({ type: "AAAA", resolver: "zone" }), checked]);
         return judgeZone(answer, isIpv6Heard());
       });
-    await Promise.all([checked, judged]);
+    const [[way]] = await Promise.all([checked, judged]);
     const compared = compareFamilies(rows);
     if (compared) await take("compare", null, async () => compared);
     const hearing = { steps, rows, addresses: addresses.size };
     // A look takes some seconds, and a clear answer does not wait for it.
     if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
     await looked;
-    isPathHeard ||= isIpv6Heard() || rows.some(({ at }) => at !== undefined);
-    return {
-      ...hearing,
-      way: way as Way | null,
-      near: { here: seen as HereResult | null, isPathHeard },
-      nearSteps,
-    };
+    // Whatever ended with the client was cut, not silent.
+    call.signal.throwIfAborted();
+    const isPathHeard = isIpv6Heard() || rows.some(({ at }) => at !== undefined) || isHeard(way);
+    return { ...hearing, stamp, way, near: { ...near, isPathHeard } };
   } finally {
-    clearTimeout(timer);
-    looking.abort();
+    limit.abort();
   }
 }
 
@@ -381,27 +348,23 @@ const isNoTls = ({ finding }: Pick<Attempt, "finding">) =>
  * Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6.
  *
  * @param find gets each IPv6 address as soon as a resolver has it
+ * @returns promises: that an IPv6 address is known, or none will be; the addresses of IPv4; and what was found
  */
-function lookUp(hostname: string, take: Take, ask: Ask, find: (ip: string) => void) {
-  const answer = (texts: Texts, onEvent?: Call["onEvent"]) =>
-    ask(dns, { hostname, ...texts }, onEvent).catch(apiErrorOf) as Promise<DnsResult | ApiError>;
-  const first = (type: "AAAA" | "A", tellAll: (ips: readonly string[]) => void) => {
+function lookUp(askDns: AskDns, find: (ip: string) => void) {
+  const first = (type: "AAAA" | "A", tellAll?: (ips: readonly string[]) => void) => {
     const { promise: ips, resolve } = Promise.withResolvers<readonly string[]>();
-    const tell = (reply: Pick<DnsResult, "records">) => {
-      const found = addressesIn(reply, type);
-      if (found.length === 0) return;
-      tellAll(found);
-      resolve(found);
+    const tell: Call["onEvent"] = (_, reply) => {
+      const found = addressesIn(reply as DnsResult, type);
+      tellAll?.(found);
+      if (found.length > 0) resolve(found);
     };
-    const answered = answer({ type, resolver: "all" }, (_, reply) => tell(reply as DnsResult));
-    return { ips, answered: answered.finally(() => resolve([])) };
+    const answer = askDns({ type, resolver: "all" }, tell).catch(apiErrorOf);
+    return { ips, answer: answer.finally(() => resolve([])) };
   };
   const six = first("AAAA", (ips) => ips.forEach(find));
-  const four = first("A", () => {});
-  const proof = answer({ type: "AAAA", dnssec: "yes" });
-  const ended = take("names", null, async () =>
-    // Together, because each of them fails if the client goes away.
-    judgeNames(...(await Promise.all([six.answered, four.answered, proof]))),
-  );
-  return { known: six.ips, ipv4: four.ips, ended };
+  const four = first("A");
+  const proof = askDns({ type: "AAAA", dnssec: "yes" }).catch(apiErrorOf);
+  // Together, because each of them fails if the client goes away.
+  const answers = Promise.all([six.answer, four.answer, proof]);
+  return { known: six.ips, ipv4: four.ips, judged: answers.then((all) => judgeNames(...all)) };
 }

@@ -12,6 +12,12 @@ export interface Way {
   trace?: TraceResult;
 }
 
+/** True if another machine on the way has answered. */
+export const isHeard = (way?: Way) =>
+  [way?.mtr, way?.trace].some((measured) =>
+    measured?.hops.some(({ ip }) => ip !== null && ip !== measured.details.source),
+  );
+
 const heardIn = (hops: CheckPath["hops"]) => hops.filter(({ ip }) => ip !== null).length;
 
 const shown = (

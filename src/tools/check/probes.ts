@@ -1,5 +1,5 @@
 import { formatIpv6 } from "../../addr/format.ts";
-import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import { equalIpv6, type Ipv6Address, tryParseIpv6 } from "../../addr/ipv6.ts";
 import type { Caller } from "../../gate/gate.ts";
 import type { Answer, Prober } from "../../icmp/prober/prober.ts";
 import { errorName } from "../../icmp/wire/icmp-error.ts";
@@ -17,7 +17,7 @@ const HOP_LIMIT = 64;
 
 /** What a check sends beside its transactions. */
 export interface ProbeWish {
-  readonly target: Ipv6Address;
+  readonly ip: string;
   readonly port: number;
   readonly timeoutMs: number;
   readonly caller: Caller;
@@ -45,12 +45,14 @@ function outcomeOf(
 /** Sends SYNs, each beside an echo request, and tells how each probe ended; without a raw socket, echo requests alone. */
 export async function sendPairs(
   prober: Prober,
-  { target, port, timeoutMs, caller, signal }: ProbeWish,
-  tell: (probe: Omit<Attempt, "ip" | "atMs">) => void,
+  { ip, port, timeoutMs, caller, signal }: ProbeWish,
+  tell: (probe: Omit<Attempt, "atMs">) => void,
 ): Promise<void> {
+  const target = tryParseIpv6(ip) as Ipv6Address;
   const route = prober.route(target, 0);
   if (typeof route === "string") {
-    for (const kind of ["syn", "echo"] as const) tell({ kind, turn: 1, ms: 0, reason: "not-sent" });
+    const notSent = { ip, turn: 1, ms: 0, reason: "not-sent" };
+    for (const kind of ["syn", "echo"] as const) tell({ kind, ...notSent });
     return;
   }
   const about = { target, scopeId: 0, ...route, hopLimit: HOP_LIMIT, timeoutMs, caller, signal };
@@ -66,7 +68,7 @@ export async function sendPairs(
       resolve();
       const outcome = outcomeOf(answer, source, timeoutMs);
       if (outcome === null) return;
-      tell({ kind, turn, ms: "rttMs" in answer ? answer.rttMs : timeoutMs, ...outcome });
+      tell({ kind, ip, turn, ms: "rttMs" in answer ? answer.rttMs : timeoutMs, ...outcome });
     });
     return { sent, ended };
   };
