@@ -6,7 +6,7 @@ import { type Prefix, parsePrefix, prefixContains } from "../../addr/prefix.ts";
 import { ApiError } from "../../api/errors.ts";
 import { once } from "../../api/schemas.ts";
 import { isDecisive } from "../../dns/outcome.ts";
-import { listText } from "../../util/text.ts";
+import { listText, plural } from "../../util/text.ts";
 import { isZoneAtFault } from "../dns/dnssec.ts";
 import type { DnsResult } from "../dns/result.ts";
 import type { HereResult } from "../here/result.ts";
@@ -25,17 +25,17 @@ export const addressesIn = ({ records }: Pick<DnsResult, "records">, type: "AAAA
 /**
  * Judges what the resolvers say of a name.
  *
- * @param validated the answer of one of them with its DNSSEC verdict
+ * @param proof the answer of one of them with its DNSSEC verdict
  */
-export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
-  const dnssec = (detailsOf(validated) as Partial<DnsResult["details"]>).dnssec;
+export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
+  const dnssec = (detailsOf(proof) as Partial<DnsResult["details"]>).dnssec;
   if (dnssec && isZoneAtFault(dnssec)) return { finding: "dnssec-bogus", text: dnssec.text };
-  const has = (ips: readonly string[], version: number) =>
-    ips.length > 0
-      ? `${ips.length === 1 ? `an IPv${version} address` : `${ips.length} IPv${version} addresses`} (${listText(ips)})`
-      : "";
+  const has = (ips: readonly string[], version: number) => {
+    const noun = `IPv${version} address`;
+    return `${ips.length === 1 ? `an ${noun}` : plural(ips.length, noun)} (${listText(ips)})`;
+  };
   const ipv4 = four instanceof ApiError ? [] : addressesIn(four, "A");
-  const whose = has(ipv4, 4);
+  const whose = ipv4.length > 0 && has(ipv4, 4);
   if (six instanceof ApiError) {
     if (!whose) {
       const finding = six.code === "HOSTNAME_NOT_FOUND" ? "no-such-name" : "names-unknown";
@@ -49,21 +49,15 @@ export function judgeNames(six: Answer, four: Answer, validated: Answer): Seen {
   const translated = [six.details, ...resolvers].flatMap(({ dns64 = [] }) => dns64);
   // Any of them may be the ones that are tried.
   const ipv6 = [...new Set([six, ...resolvers].flatMap((reply) => addressesIn(reply, "AAAA")))];
-  const all = [has(ipv6, 6), whose].filter(Boolean).join(" and ");
   if (ipv6.length === 0) {
-    const unknown = whose ? "ipv6-unknown" : "names-unknown";
-    const finding = incomplete ? unknown : "no-ipv6";
-    return {
-      finding,
-      text: !whose
-        ? verdict.text
-        : incomplete
-          ? `It has ${whose}. ${verdict.text}`
-          : `It has ${whose} and no IPv6 address.`,
-    };
+    if (!whose) return { finding: incomplete ? "names-unknown" : "no-ipv6", text: verdict.text };
+    return incomplete
+      ? { finding: "ipv6-unknown", text: `It has ${whose}. ${verdict.text}` }
+      : { finding: "no-ipv6", text: `It has ${whose} and no IPv6 address.` };
   }
   const isKnown = dnssec && dnssec.verdict !== "indeterminate";
-  const summary = `It has ${all}${isKnown ? `; DNSSEC: ${dnssec?.verdict}` : ""}.`;
+  const validated = isKnown ? `; DNSSEC: ${dnssec.verdict}` : "";
+  const summary = `It has ${has(ipv6, 6)}${whose ? ` and ${whose}` : ""}${validated}.`;
   if (ipv6.every((ip) => translated.some((each) => each.ip === ip))) {
     const text = `${summary} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
     return { finding: "translator-only", text };
@@ -110,17 +104,16 @@ const OWN = once(() =>
 /** Types of addresses of tunnels and translators, which routers know a way to only here and there. */
 const TRANSITION = ["SixToFour", "Teredo", "Nat64"];
 
-/** Why clients elsewhere may not reach an address; null if nothing is known against it. */
-function specialOf(address: IpAddress): string | null {
-  const { type, block, rfc } = address.version === 6 ? typeEntry(address) : { type: "" };
-  return TRANSITION.includes(type) ? `${type} (${block}, RFC ${rfc})` : notGlobal(address);
+/** The row of an address of a tunnel or translator; undefined if it is none. */
+function transitionOf(address: IpAddress) {
+  const row = address.version === 6 ? typeEntry(address) : undefined;
+  return row && TRANSITION.includes(row.type) ? row : undefined;
 }
 
 /** True for an address that is not one of the Internet, such as a ULA; those of tunnels and translators are. */
 export function isOffInternet(ip: string): boolean {
-  const address = tryParseIp(ip);
-  if (address === null || notGlobal(address) === null) return false;
-  return address.version === 4 || !TRANSITION.includes(typeEntry(address).type);
+  const address = tryParseIp(ip) as IpAddress;
+  return notGlobal(address) !== null && transitionOf(address) === undefined;
 }
 
 /**
@@ -133,26 +126,30 @@ export function judgePolicy(
   { config: { targets } }: Pick<Services, "config">,
   isOwn = false,
 ): Seen {
-  const address = tryParseIp(ip);
+  const address = tryParseIp(ip) as IpAddress;
   const isIn = (prefixes: readonly Prefix[]) =>
-    address !== null && prefixes.some((prefix) => prefixContains(prefix, address));
-  const objection = address && objectionTo(address, targets);
-  if (objection) {
+    prefixes.some((prefix) => prefixContains(prefix, address));
+  const objection = objectionTo(address, targets);
+  if (objection !== null) {
     const finding = objection.includes("denied prefix") ? "not-allowed" : "not-public";
     return { finding, text: `${ip} is not probed: ${objection}.` };
   }
-  const special = address && !isIn(targets.allow) && specialOf(address);
-  if (!special) {
-    if (!isOwn || isIn(targets.allow)) return { text: "This server is allowed to probe it." };
-    const text = `${ip} is an address of this machine, whose own services are not for callers. SIXSCOPE_TARGETS_ALLOW can allow it.`;
-    return { finding: "own-machine", text };
+  const allowed = { text: "This server is allowed to probe it." };
+  if (isIn(targets.allow)) return allowed;
+  const allow = "SIXSCOPE_TARGETS_ALLOW can allow it.";
+  const transition = transitionOf(address);
+  // Why clients elsewhere may not reach it.
+  const special = transition
+    ? `${transition.type} (${transition.block}, RFC ${transition.rfc})`
+    : notGlobal(address);
+  if (special === null) {
+    const text = `${ip} is an address of this machine, whose own services are not for callers. ${allow}`;
+    return isOwn ? { finding: "own-machine", text } : allowed;
   }
-  if (isIn(OWN())) {
-    const text = `${ip} is ${special}: it leads each client to its own machine or link. SIXSCOPE_TARGETS_ALLOW can allow it.`;
-    return { finding: "not-public", text };
-  }
-  const text = `${ip} is ${special}, which not every network has a way to.`;
-  return { finding: "special-address", text };
+  const [finding, why] = isIn(OWN())
+    ? (["not-public", `: it leads each client to its own machine or link. ${allow}`] as const)
+    : (["special-address", ", which not every network has a way to."] as const);
+  return { finding, text: `${ip} is ${special}${why}` };
 }
 
 /** Judges a look at the machine that checks; a failure there is no finding about the name. */
