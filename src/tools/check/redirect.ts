@@ -2,14 +2,16 @@ import { formatIpv6 } from "../../addr/format.ts";
 import { tryParseIp } from "../../addr/ip.ts";
 import { lookupAddresses } from "../../dns/client.ts";
 import { parseHostname } from "../../dns/hostname.ts";
+import { isDecisive } from "../../dns/outcome.ts";
 import { isOwnAddress } from "../../gate/connection.ts";
-import { inWords, printable, quote } from "../../util/text.ts";
+import { inWords, quote } from "../../util/text.ts";
 import type { Services } from "../services.ts";
-import type { Finding } from "./findings.ts";
+import { type Finding, isFailure } from "./findings.ts";
 import { judgePolicy } from "./judge.ts";
+import { type Found, hasFailed } from "./ledger.ts";
 import {
+  clip,
   hostOf,
-  type Part,
   PLAIN_PORT,
   type Service,
   type Through,
@@ -23,7 +25,8 @@ const MAX_REDIRECTS = 5;
 /** Addresses of a target that are tried. */
 const MAX_TRIED = 2;
 
-const MAX_TEXT = 200;
+const urlOf = ({ isTls, port, path = "/", ...service }: Service) =>
+  new URL(path, `${isTls ? "https" : "http"}://${hostOf(service)}:${port}`).href;
 
 /** Follows a redirect over IPv6, as a browser does, and says what is wrong with where it leads; null if nothing is. */
 export async function followRedirect(
@@ -31,16 +34,13 @@ export async function followRedirect(
   location: string,
   through: Omit<Through, "depth">,
   services: Pick<Services, "config" | "resolvers">,
-): Promise<{ readonly finding: Finding; readonly text: string } | null> {
-  const urlOf = ({ isTls, port, path = "/", ...service }: Service) =>
-    new URL(path, `${isTls ? "https" : "http"}://${hostOf(service)}:${port}`).href;
+): Promise<Found | null> {
   const seen = new Set([urlOf(from)]);
   let [service, next]: [Service, string] = [from, location];
   for (let count = 1; ; count++) {
     const url = URL.parse(next, urlOf(service));
-    const shown = quote(printable((url?.href ?? next).slice(0, MAX_TEXT)));
     const broken = (why: string, finding: Finding = "redirect-broken") => {
-      return { finding, text: `It redirects to ${shown}, ${why}.` };
+      return { finding, text: `It redirects to ${quote(clip(url?.href ?? next))}, ${why}.` };
     };
     if (url === null || !/^https?:$/.test(url.protocol))
       return broken("which is no page of the web");
@@ -58,29 +58,21 @@ export async function followRedirect(
     const ips = host === service.name ? [service.ip] : await addressesOf(host, through, services);
     if (ips === null) return null;
     if (ips.length === 0) return broken("which has no IPv6 address", "redirect-without-ipv6");
-    const allowed: string[] = [];
-    for (const ip of ips) {
-      const { finding } = judgePolicy(ip, services, await isOwnAddress(ip));
-      if (finding === undefined || finding === "special-address") allowed.push(ip);
-    }
-    if (allowed.length === 0) return broken("whose address this service may not connect to");
-    let failure: Part | undefined;
+    let why: string | null = "whose address this service may not connect to";
     let to: string | undefined;
-    for (const ip of allowed.slice(0, MAX_TRIED)) {
-      failure = undefined;
+    let left = MAX_TRIED;
+    for (const ip of ips) {
+      if (left === 0 || why === null) break;
+      if (isFailure(judgePolicy(ip, services, await isOwnAddress(ip)).finding)) continue;
+      left--;
+      why = null;
       service = { ip, port, name, isTls, path: url.pathname + url.search };
       to = await transact(service, { ...through, depth: "request" }, (part) => {
-        if (part.reason !== null) failure = part;
+        const silence = `no connection comes about (${inWords(`${part.reason}`)})`;
+        if (hasFailed(part)) why = `and there: ${(part.text ?? silence).replace(/\.$/, "")}`;
       });
-      if (failure === undefined) break;
     }
-    if (failure)
-      return broken(
-        `and there: ${failure.text ?? `no connection comes about (${inWords(`${failure.reason}`)}).`}`.replace(
-          /\.$/,
-          "",
-        ),
-      );
+    if (why !== null) return broken(why);
     if (to === undefined) return null;
     next = to;
   }
@@ -99,5 +91,5 @@ async function addressesOf(
   const client = resolvers[config.targetResolver];
   const { outcome, addresses } = await lookupAddresses(client, parsed.name, { signal });
   if (addresses.length > 0) return addresses.map(formatIpv6);
-  return ["no-data", "name-error"].includes(outcome.kind) ? [] : null;
+  return isDecisive(outcome) ? [] : null;
 }

@@ -35,7 +35,7 @@ export interface Through {
   /** `request` asks for a page, `body` reads it too. */
   readonly depth: "connect" | "handshake" | "request" | "body";
   /** Follows a redirect, and says what is wrong with where it leads; null if nothing is. */
-  follow?(location: string): Promise<{ readonly finding: Finding; readonly text: string } | null>;
+  follow?(location: string): Promise<Found | null>;
 }
 
 /** The parts of a transaction, in their order. */
@@ -53,7 +53,8 @@ const MAX_BODY_BYTES = 65_536;
 /** Characters of a text that a server chose. */
 const MAX_TEXT = 200;
 
-const clip = (text: string) => printable(text.slice(0, MAX_TEXT));
+/** A text that a server chose, as messages may show it. */
+export const clip = (text: string) => printable(text.slice(0, MAX_TEXT));
 
 /** The messages of what has no error of its own: nothing comes, or a server closes the connection. */
 const [SILENCE, CLOSED] = ["silence", "it closed the connection"];
