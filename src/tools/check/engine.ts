@@ -101,18 +101,17 @@ export async function hear(
     rows.push({ ...row, atMs: performance.now() - startMs - row.ms });
   const enough = new AbortController();
   void pause(systemClock, ROUNDS_MS, signal).then(() => enough.abort(ENOUGH));
-  const ask = async (
-    tool: Endpoint,
-    texts: Texts,
-    onEvent?: Call["onEvent"],
-    within: AbortSignal = signal,
-  ) =>
-    (await tool.handle(
-      readTexts(tool.parameters, texts),
-      { ...call, signal: within, enough: enough.signal, onEvent, allowSeconds() {} },
-      // Within the slot of the check.
-      { ...services, probeSlots: new FairSlots(1) },
-    )) as object;
+  /** Asks a tool of the table, within the slot of the check. */
+  const ask = async <Result>(tool: Endpoint, texts: Texts, more: Partial<Call> = {}) => {
+    const own = { signal, enough: enough.signal, onEvent: undefined, allowSeconds() {} };
+    const slots = { probeSlots: new FairSlots(1) };
+    const values = readTexts(tool.parameters, texts);
+    return (await tool.handle(
+      values,
+      { ...call, ...own, ...more },
+      { ...services, ...slots },
+    )) as Result;
+  };
   const begin = (name: Step["name"], ip: string | null) =>
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
   /** Takes a step, which is left out if it sees null; false if it failed. */
@@ -259,15 +258,15 @@ export async function hear(
     };
     await Promise.all([
       take("mtu", ip, async () => {
-        way.mtu = (await ask(mtu, { target: ip })) as MtuResult;
+        way.mtu = await ask<MtuResult>(mtu, { target: ip });
         return judgeMtu(way.mtu);
       }),
       take("mtr", ip, async () => {
-        way.mtr = (await ask(mtr, mtrTexts)) as MtrResult;
+        way.mtr = await ask<MtrResult>(mtr, mtrTexts);
         return judgeMtr(way.mtr, isOpen && isSilent);
       }),
       take("trace", ip, async () => {
-        way.trace = (await ask(traceroute, traceTexts, showHop)) as TraceResult;
+        way.trace = await ask<TraceResult>(traceroute, traceTexts, { onEvent: showHop });
         return judgeTrace(way.trace);
       }),
     ]);
@@ -302,17 +301,17 @@ export async function hear(
   const looking = abortedBy(signal);
   const near = { here: null as HereResult | null, steps: [] as readonly HereStep[] };
   const look = async () => {
-    const noteStep: Call["onEvent"] = (event, data) => {
+    const onEvent: Call["onEvent"] = (event, data) => {
       if (event === "step") near.steps = [...near.steps, data as HereStep];
     };
-    near.here = (await ask(here, {}, noteStep, looking.signal)) as HereResult;
+    near.here = await ask<HereResult>(here, {}, { onEvent, signal: looking.signal });
     near.steps = near.here.steps;
     return judgeHere(near.here);
   };
   const isOver = once(looking.signal, "abort").then(() => null);
   try {
     const askDns: AskDns = (texts, onEvent) =>
-      ask(dns, { hostname: target.text, ...texts }, onEvent) as Promise<DnsResult>;
+      ask<DnsResult>(dns, { hostname: target.text, ...texts }, { onEvent });
     const names = name === null ? null : lookUp(askDns, find);
     const named = names && take("names", null, () => names.judged);
     const looked = services.look && take("here", null, () => Promise.race([look(), isOver]));

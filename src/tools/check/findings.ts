@@ -41,14 +41,13 @@ type Placed = { readonly name: StepName; readonly ip?: string | undefined };
 
 /** Steps in the order in which people read them: those of an address together, IPv4 behind IPv6. */
 export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
-  const ips = [...new Set(steps.flatMap(({ ip }) => ip ?? []))];
-  const ordered = [true, false].flatMap((isOfIpv6) => {
-    return ips.filter((ip) => ip.includes(":") === isOfIpv6);
-  });
+  const isIpv4 = (ip: string) => Number(!ip.includes(":"));
+  const found = new Set(steps.flatMap(({ ip }) => ip ?? []));
+  const ips = [...found].toSorted((a, b) => isIpv4(a) - isIpv4(b));
   // Where the first step of the addresses stands, all those of one come before those of the next.
   const placeOf = ({ name, ip = "" }: Step) =>
     WITH_ADDRESS.includes(name)
-      ? STEPS.indexOf("policy") + ordered.indexOf(ip) / ips.length
+      ? STEPS.indexOf("policy") + ips.indexOf(ip) / ips.length
       : STEPS.indexOf(name);
   return steps
     .toSorted((a, b) => STEPS.indexOf(a.name) - STEPS.indexOf(b.name))

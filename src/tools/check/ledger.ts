@@ -4,10 +4,10 @@ import { atLeastChance, fisherExact, type Trials } from "../../util/statistics.t
 import { plural } from "../../util/text.ts";
 import { retransmittedFromMs } from "../ledger.ts";
 import type { Finding, Kind } from "./findings.ts";
-import type { Facts } from "./result.ts";
+import type { Step } from "./result.ts";
 
 /** One attempt. */
-export interface Attempt extends Facts {
+export interface Attempt extends Pick<Step, "at" | "httpStatus" | "certificate"> {
   readonly kind: Kind;
   readonly ip: string;
   /** The number of its transaction, or of its pair of probes, at this address. */

@@ -8,7 +8,6 @@ import {
   list,
   measured,
   named,
-  once,
   oneOf,
   record,
   shape,
@@ -59,32 +58,28 @@ const nearStep = shape("CheckHere", "A step of `/here`, without what it found.",
   status: oneOf(STATUSES, "The outcome."),
 }));
 
-const attempts = shape("CheckAttempts", "The attempts of one kind at one address.", () => {
-  const count = (description: string) => whole(description, 0);
-  const times = {
+const attempts = shape("CheckAttempts", "The attempts of one kind at one address.", () => ({
+  ip: ipText("The address."),
+  kind: oneOf(KINDS, "What was tried."),
+  made: whole("How often it was tried.", 0),
+  worked: whole("How often it worked.", 0),
+  failed: z
+    .object({})
+    .catchall(whole("How often.", 0))
+    .describe("Why the others did not, by reason."),
+  rtt: record("Milliseconds of those that worked; null without any.", {
     min: amount("The least."),
     median: amount("The median."),
     max: amount("The greatest."),
-  };
-  return {
-    ip: ipText("The address."),
-    kind: oneOf(KINDS, "What was tried."),
-    made: count("How often it was tried."),
-    worked: count("How often it worked."),
-    failed: z
-      .object({})
-      .catchall(count("How often."))
-      .describe("Why the others did not, by reason."),
-    rtt: record("Milliseconds of those that worked; null without any.", times).nullable(),
-  };
-});
+  }).nullable(),
+}));
 
-const pathHop = once(() => {
-  const rtt = amount(
-    "The round-trip time to it in milliseconds; null if it was silent.",
-  ).nullable();
-  return named("CheckHop", "A hop of the way to an address.", hopFields({ rtt }, {}));
-});
+const pathHop = shape("CheckHop", "A hop of the way to an address.", () =>
+  hopFields(
+    { rtt: amount("The round-trip time to it in milliseconds; null if it was silent.").nullable() },
+    {},
+  ),
+);
 
 /** The schema of the way to an address. */
 export const checkPath = shape("CheckPath", "The way to an address as far as it is known.", () => ({
@@ -110,16 +105,6 @@ export const checkBegin = shape("CheckBegin", "A step of a check that begins.", 
   ip: ipText("The address that it is tried with.").exactOptional(),
 }));
 
-const facts = () => ({
-  at: ipText("The address of the router that says so, or where the path ends.").exactOptional(),
-  httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
-  certificate: record("The server's certificate.", {
-    sha256: formed(/^[0-9a-f]{64}$/, "Its SHA-256 fingerprint."),
-    notAfter: z.iso.datetime().describe("When it expires, in UTC."),
-    issuer: text("The common name of its issuer; empty if it has none."),
-  }).exactOptional(),
-});
-
 /** The schema of a step. */
 export const checkStep = shape("CheckStep", "A step of a check.", () => ({
   name: oneOf(STEPS, "What was tried."),
@@ -130,7 +115,13 @@ export const checkStep = shape("CheckStep", "A step of a check.", () => ({
   ms: whole("Milliseconds that it took.", 0),
   rtt: amount("Milliseconds to open a connection, the least of all.").exactOptional(),
   rttMost: amount("The same, the most of them.").exactOptional(),
-  ...facts(),
+  at: ipText("The address of the router that says so, or where the path ends.").exactOptional(),
+  httpStatus: whole("The status of the HTTP response.", 100, 999).exactOptional(),
+  certificate: record("The server's certificate.", {
+    sha256: formed(/^[0-9a-f]{64}$/, "Its SHA-256 fingerprint."),
+    notAfter: z.iso.datetime().describe("When it expires, in UTC."),
+    issuer: text("The common name of its issuer; empty if it has none."),
+  }).exactOptional(),
 }));
 
 /** A step that begins. */
@@ -138,9 +129,6 @@ export type StepBegin = ValueOf<ReturnType<typeof checkBegin>>;
 
 /** A step of a check. */
 export type Step = ValueOf<ReturnType<typeof checkStep>>;
-
-/** What an attempt or a step can show beside its outcome. */
-export type Facts = Pick<Step, "at" | "httpStatus" | "certificate">;
 
 /** What a step has seen, before it is one: a warning or a failure has a finding. */
 export type Seen = Omit<Step, "name" | "ip" | "status" | "ms" | "finding"> &

@@ -25,12 +25,17 @@ export const isWeb = (port: number) => port === PLAIN_PORT || port === TLS_PORT;
 
 const isOfIpv4 = ({ ip }: Step) => ip !== undefined && !isIpv6(ip);
 
-const rankOf = ({ finding }: Step) => (finding ? CODES.indexOf(finding) : CODES.length);
+/** A step that has found something. */
+type Finder = Step & { readonly finding: Finding };
+
+const hasFound = (step: Step): step is Finder => step.finding !== undefined;
+
+const rankOf = ({ finding }: Finder) => CODES.indexOf(finding);
 
 /** The worst of some steps; undefined if all are well. */
-const worstOf = (steps: readonly Step[]): Step | undefined =>
+const worstOf = (steps: readonly Step[]): Finder | undefined =>
   steps
-    .filter(({ finding }) => finding)
+    .filter(hasFound)
     .toSorted((a, b) => rankOf(a) - rankOf(b) || byText(a.ip ?? "", b.ip ?? ""))[0];
 
 const isFailed = ({ status }: Step) => status === "fail";
@@ -120,15 +125,12 @@ export interface NearSide {
   readonly isPathHeard: boolean;
 }
 
-const NAMES: readonly Verdict["code"][] = ["names-unknown"];
-const UNSENT: readonly Verdict["code"][] = [...NAMES, "not-sent"];
-const UNANSWERED: readonly Verdict["code"][] = [...UNSENT, "no-answer", "unknown"];
-const TOO_LARGE: readonly Verdict["code"][] = [
-  "mtu-black-hole",
-  "tls-silent",
-  "http-silent",
-  "response-incomplete",
-];
+type Codes = readonly Verdict["code"][];
+
+const NAMES: Codes = ["names-unknown"];
+const UNSENT: Codes = [...NAMES, "not-sent"];
+const UNANSWERED: Codes = [...UNSENT, "no-answer", "unknown"];
+const TOO_LARGE: Codes = ["mtu-black-hole", "tls-silent", "http-silent", "response-incomplete"];
 
 /** The verdicts on a name that a failure here explains, by what it does. */
 const EXPLAINED = {
@@ -241,10 +243,7 @@ function verdictOnName(
   const compared = broken ? overIpv4 : speed ? `; ${speed.text}` : "";
   const filled = (text: string, ip = "its address") =>
     text.replaceAll("{port}", String(port)).replaceAll("{ip}", ip);
-  const says = (finding: Finding) => filled(FINDINGS[finding].words);
-  /** The router that refuses, for those to whom the first sentence is passed on. */
-  const byWhom = ({ finding, at }: Step) =>
-    at && finding && FINDINGS[finding].fault === "path" ? ` (${at})` : "";
+  const says = ({ finding }: Finder) => filled(FINDINGS[finding].words);
   const conclude = (
     code: Verdict["code"],
     first: string,
@@ -264,44 +263,45 @@ function verdictOnName(
       ...more,
     };
   };
-  const names = steps.find(({ name }) => name === "names");
-  if (names?.finding && isFailed(names)) {
+  const names = steps.filter(hasFound).find(({ name }) => name === "names");
+  if (names && isFailed(names)) {
     if (names.finding === "no-such-name") {
       const [fact, advice] = names.text.replace(quote(subject), subject).slice(0, -1).split("; ");
       const more = advice && { advice: `${capitalized(advice)}.` };
       return conclude("no-such-name", `${fact}`, names, { evidence: null, ...more });
     }
     const others = names.finding === "dnssec-bogus" ? "" : beside;
-    return conclude(names.finding, `${subject} ${says(names.finding)}${others}`, names);
+    return conclude(names.finding, `${subject} ${says(names)}${others}`, names);
   }
   const byIp = Map.groupBy(six, ({ ip = "" }) => ip);
   const ips = [...byIp.keys()];
   const faults = [...byIp.values()].flatMap((all) => faultOf(all, isPathHeard) ?? []);
   const worst = worstOf(faults);
+  const fault = worst && `${worst.ip} ${says(worst)}`;
+  // For those to whom the first sentence is passed on.
+  const router = worst?.at && FINDINGS[worst.finding].fault === "path" ? ` (${worst.at})` : "";
   const [some, all] = [numberText(faults.length), numberText(ips.length)];
   const isMost = addresses > ips.length;
   const tried = isMost
     ? `the ${ips.length} of ${addresses} addresses that were checked`
     : `its ${all} addresses`;
-  if (worst?.finding && faults.length === ips.length) {
-    const fault = `${worst.ip} ${says(worst.finding)}${byWhom(worst)}`;
+  if (worst && faults.length === ips.length) {
     const isTranslated = names?.finding === "translator-only";
     const made = isTranslated ? "a translator (NAT64) makes its addresses of IPv4, and " : "";
     const none = ips.length === 2 ? "neither" : "none";
     const of = ips.length === 1 ? "" : `${none} of ${tried} works, and `;
-    const first =
-      worst.ip === subject ? fault : `${subject} does not work over IPv6: ${made}${of}${fault}`;
-    return conclude(worst.finding, `${first}${beside}`, worst);
+    const whose = worst.ip === subject ? "" : `${subject} does not work over IPv6: ${made}${of}`;
+    return conclude(worst.finding, `${whose}${fault}${router}${beside}`, worst);
   }
   if (!isProven(six, port)) {
-    const open = steps.find(
-      (step) => step.status === "skipped" && DECISIVE.includes(step.name) && !isOfIpv4(step),
-    );
-    const but = worst?.finding ? `; ${worst.ip} ${says(worst.finding)}` : "";
+    const open = steps
+      .filter(({ name, status }) => DECISIVE.includes(name) && status === "skipped")
+      .find((step) => !isOfIpv4(step));
+    const but = fault ? `; ${fault}` : "";
     const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
     return conclude("unknown", first, open);
   }
-  if (worst?.finding) {
+  if (worst) {
     const silent = faults.filter(isSilent).length;
     const delayed = silent === faults.length ? "are delayed" : "are delayed or fail";
     const meets = silent === 0 ? "fail" : delayed;
@@ -310,11 +310,11 @@ function verdictOnName(
     // Clients elsewhere may have a way where this machine has none, or none where it has.
     const isForAll =
       !isMost && faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");
-    const first = `${subject} works over IPv6, but not at ${some} of ${tried}${isForAll ? consequence : ""}: ${worst.ip} ${says(worst.finding)}${byWhom(worst)}`;
+    const first = `${subject} works over IPv6, but not at ${some} of ${tried}${isForAll ? consequence : ""}: ${fault}${router}`;
     return conclude("partly", `${first}${compared}`, worst);
   }
   const warning = worstOf(steps.filter((step) => !isOfIpv4(step)));
-  if (!warning?.finding) {
+  if (!warning) {
     const first = `${subject} works over IPv6${isMost ? ` at ${tried}` : ""}${compared}`;
     return conclude("works", first, undefined, { evidence: countedText(rows) });
   }
@@ -333,10 +333,10 @@ function verdictOnName(
     return conclude(finding, first, warning, { fault });
   }
   if (finding === "unknown") {
-    const first = `Whether ${subject} always works over IPv6 is not known: it ${says(finding)}`;
+    const first = `Whether ${subject} always works over IPv6 is not known: it ${says(warning)}`;
     return conclude(finding, `${first}${overIpv4}`, warning);
   }
-  const first = `${subject} works over IPv6, but ${says(finding)}`;
+  const first = `${subject} works over IPv6, but ${says(warning)}`;
   return conclude(finding, `${first}${finding === "slower" ? "" : compared}`, warning);
 }
 
@@ -358,15 +358,14 @@ const isHung = isOneOf("tls-silent", "http-silent", "response-incomplete");
 const OWN_WAY = " Nothing on the way answers, so the network of this machine may be at fault.";
 
 /** The failure of an address, with what explains it; undefined if it has none. */
-function faultOf(steps: readonly Step[], isPathHeard: boolean): Step | undefined {
+function faultOf(steps: readonly Step[], isPathHeard: boolean): Finder | undefined {
   const of = (name: Step["name"]) => steps.find((step) => step.name === name);
   // A trace over another protocol may take another way than what works.
   const isClosed = of("tcp")?.status === "fail";
-  const fault = worstOf(
-    steps.filter(
-      (step) => isFailed(step) && step.finding !== "stopped" && (step.name !== "trace" || isClosed),
-    ),
+  const failed = steps.filter(
+    ({ name, status }) => status === "fail" && (name !== "trace" || isClosed),
   );
+  const fault = worstOf(failed.filter(({ finding }) => finding !== "stopped"));
   if (fault === undefined) return undefined;
   const [policy, mtu, trace] = [of("policy"), of("mtu"), of("trace")];
   if (policy?.finding && isUnreached(fault)) {
@@ -374,9 +373,9 @@ function faultOf(steps: readonly Step[], isPathHeard: boolean): Step | undefined
     return { ...fault, text: policy.text, ...(isOff && { finding: "not-public" }) };
   }
   if (isHung(fault) && mtu && mtu.ms > 0) {
-    if (mtu.finding === "large-packets")
-      return { ...fault, finding: "mtu-black-hole", text: mtu.text };
-    return { ...fault, text: `${fault.text} ${mtu.text}` };
+    return mtu.finding === "large-packets"
+      ? { ...fault, finding: "mtu-black-hole", text: mtu.text }
+      : { ...fault, text: `${fault.text} ${mtu.text}` };
   }
   // Of a port that is silent, how far probes come; of one that refuses, who may have said so.
   const explains = isSilent(fault) ? "skipped" : fault.finding === "port-closed" ? "ok" : null;
