@@ -1,6 +1,7 @@
 /** The run of a check: each step begins as soon as what it needs is known. */
 import { once } from "node:events";
 import { formatIpv6 } from "../../addr/format.ts";
+import { type Ipv6Address, tryParseIpv6 } from "../../addr/ipv6.ts";
 import type { Call } from "../../api/endpoint.ts";
 import { apiErrorOf } from "../../api/errors.ts";
 import { readTexts } from "../../api/parameters.ts";
@@ -39,7 +40,7 @@ import { type Attempt, byFamily, isIpv6, worked } from "./ledger.ts";
 import { isHeard, tracedHops, type Way } from "./path.ts";
 import { sendPairs } from "./probes.ts";
 import { followRedirect } from "./redirect.ts";
-import type { CheckPath, Seen, Step } from "./result.ts";
+import type { CheckPath, Ended, Seen, Step } from "./result.ts";
 import { PLAIN_PORT, type Through, transact } from "./transaction.ts";
 import { checkVerdict, compareFamilies, isWeb, MAX_ADDRESSES, mayBeHere } from "./verdict.ts";
 import { stepOf, type View, viewsOf } from "./views.ts";
@@ -115,11 +116,7 @@ export async function hear(
   const begin = (name: Step["name"], ip: string | null) =>
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
   /** Takes a step, which is left out if it sees null; false if it failed. */
-  const take = async (
-    name: Step["name"],
-    ip: string | null,
-    run: () => Promise<Seen | Pick<Step, "status" | "text"> | null>,
-  ) => {
+  const take = async (name: Step["name"], ip: string | null, run: () => Promise<Ended | null>) => {
     const beganMs = performance.now();
     begin(name, ip);
     const seen = await run().catch((error: unknown): Seen => {
@@ -217,11 +214,12 @@ export async function hear(
     const first = Promise.withResolvers<boolean | null>();
     const run = async () => {
       if (!(await take("policy", ip, () => judgeUse(ip)))) return;
+      const target = tryParseIpv6(ip) as Ipv6Address;
       const heard = Promise.withResolvers<void>();
       const probed =
         prober &&
-        sendPairs(prober, { ip, port, timeoutMs, caller, signal }, (probe) => {
-          addRow(probe);
+        sendPairs(prober, port, { target, timeoutMs, caller, signal }, (probe) => {
+          addRow({ ip, ...probe });
           if (probe.kind === "echo") heard.resolve();
         });
       const used = use(ip, probed);

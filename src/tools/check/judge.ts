@@ -153,15 +153,10 @@ export function judgePolicy(
 }
 
 /** Judges a look at the machine that checks; a failure there is no finding about the name. */
-export function judgeHere({
-  steps,
-  details: { verdict },
-}: HereResult): Pick<Step, "status" | "text"> {
+export function judgeHere({ steps, details }: HereResult): Pick<Step, "status" | "text"> {
+  const { code, text } = details.verdict;
   const isFailed = steps.some(({ status }) => status === "fail");
-  return {
-    text: verdict.text,
-    status: verdict.code === "works" ? "ok" : isFailed ? "fail" : "warn",
-  };
+  return { text, status: code === "works" ? "ok" : isFailed ? "fail" : "warn" };
 }
 
 /** Judges a measurement of the path MTU. */

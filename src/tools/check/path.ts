@@ -2,7 +2,7 @@
 import type { MtrResult } from "../mtr/result.ts";
 import type { MtuResult } from "../mtu/result.ts";
 import type { TraceResult } from "../trace/result.ts";
-import type { CheckPath, CheckResult } from "./result.ts";
+import type { CheckPath, Verdict } from "./result.ts";
 
 /** What has measured the way to an address, as far as it has ended. */
 export interface Way {
@@ -18,12 +18,11 @@ export const isHeard = (way?: Way) =>
     measured?.hops.some(({ ip }) => ip !== null && ip !== measured.details.source),
   );
 
-const heardIn = (hops: CheckPath["hops"]) => hops.filter(({ ip }) => ip !== null).length;
+type PathHop = CheckPath["hops"][number];
 
-const shown = (
-  { hop, ip, hostname, details }: Omit<CheckPath["hops"][number], "rtt">,
-  rtt: number | null,
-) => {
+const heardIn = (hops: readonly PathHop[]) => hops.filter(({ ip }) => ip !== null).length;
+
+const shown = ({ hop, ip, hostname, details }: Omit<PathHop, "rtt">, rtt: number | null) => {
   const { zone, network, nameLate } = details ?? {};
   const known = {
     ...(zone && { zone }),
@@ -37,10 +36,7 @@ const shown = (
 export const tracedHops = (hops: TraceResult["hops"]) => hops.map((hop) => shown(hop, hop.rtt));
 
 /** The hops by whichever measurement heard more of them, and behind which of them it breaks. */
-export function pathOf(
-  { ip, mtu, mtr, trace }: Way,
-  { code, at }: Pick<CheckResult["details"]["verdict"], "code" | "at">,
-): CheckPath | undefined {
+export function pathOf({ ip, mtu, mtr, trace }: Way, { code, at }: Pick<Verdict, "code" | "at">) {
   const rounds = mtr?.hops.map((hop) => shown(hop, hop.p50));
   const traced = tracedHops(trace?.hops ?? []);
   const heard = rounds && heardIn(rounds) >= heardIn(traced) ? rounds : traced;
@@ -48,13 +44,13 @@ export function pathOf(
   // Where a reply of the target was lost, a round has found it farther away too.
   const end = heard.findIndex((hop) => hop.ip === ip);
   const hops = end === -1 ? heard : heard.slice(0, end + 1);
-  const hopOf = (router: string | undefined) => hops.find((hop) => hop.ip === router)?.hop;
+  const hopOf = (router?: string) => hops.find((hop) => hop.ip === router)?.hop;
   const isSilent = code === "port-silent" || code === "no-answer";
   // Where the packets of what fails were seen last.
-  const last =
-    isSilent && !trace?.details.reached && traced.findLast((hop) => hop.ip !== null)?.hop;
+  const isLost = isSilent && !trace?.details.reached;
+  const last = isLost && traced.findLast((hop) => hop.ip !== null)?.hop;
   const narrow = code === "mtu-black-hole" && mtu?.lastLarge;
-  const brokenAfter = (at === undefined ? undefined : hopOf(at)) || narrow || last || undefined;
+  const brokenAfter = hopOf(at) || narrow || last;
   const reached = hopOf(ip) === hops.at(-1)?.hop;
   return { ip, reached, hops, ...(brokenAfter && { brokenAfter }) };
 }

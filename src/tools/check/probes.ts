@@ -1,7 +1,6 @@
 import { formatIpv6 } from "../../addr/format.ts";
-import { equalIpv6, type Ipv6Address, tryParseIpv6 } from "../../addr/ipv6.ts";
-import type { Caller } from "../../gate/gate.ts";
-import type { Answer, Prober } from "../../icmp/prober/prober.ts";
+import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
+import type { Answer, ProbeRequest, Prober } from "../../icmp/prober/prober.ts";
 import { errorName } from "../../icmp/wire/icmp-error.ts";
 import { pause } from "../../util/clock.ts";
 import type { Attempt } from "./ledger.ts";
@@ -15,21 +14,8 @@ const PAIR_MS = 160;
 /** The hop limit of a probe, as the kernel and `ping` choose it. */
 const HOP_LIMIT = 64;
 
-/** What a check sends beside its transactions. */
-export interface ProbeWish {
-  readonly ip: string;
-  readonly port: number;
-  readonly timeoutMs: number;
-  readonly caller: Caller;
-  readonly signal: AbortSignal;
-}
-
 /** How a probe ended; null if it was cut. */
-function outcomeOf(
-  answer: Answer,
-  source: Ipv6Address,
-  timeoutMs: number,
-): Pick<Attempt, "reason" | "at"> | null {
+function outcomeOf(answer: Answer, source: Ipv6Address, timeoutMs: number) {
   if (answer.kind === "aborted") return null;
   if (answer.kind === "refused") return { reason: "not-sent" };
   if (answer.kind === "error") {
@@ -45,18 +31,20 @@ function outcomeOf(
 /** Sends SYNs, each beside an echo request, and tells how each probe ended; without a raw socket, echo requests alone. */
 export async function sendPairs(
   prober: Prober,
-  { ip, port, timeoutMs, caller, signal }: ProbeWish,
-  tell: (probe: Omit<Attempt, "atMs">) => void,
+  port: number,
+  wish: Pick<ProbeRequest, "target" | "timeoutMs" | "caller" | "signal">,
+  tell: (probe: Omit<Attempt, "ip" | "atMs">) => void,
 ): Promise<void> {
-  const target = tryParseIpv6(ip) as Ipv6Address;
+  const { target, timeoutMs, signal } = wish;
   const route = prober.route(target, 0);
   if (typeof route === "string") {
-    const notSent = { ip, turn: 1, ms: 0, reason: "not-sent" };
-    for (const kind of ["syn", "echo"] as const) tell({ kind, ...notSent });
+    for (const kind of ["syn", "echo"] as const) tell({ kind, turn: 1, ms: 0, reason: "not-sent" });
     return;
   }
-  const about = { target, scopeId: 0, ...route, hopLimit: HOP_LIMIT, timeoutMs, caller, signal };
+  const about = { scopeId: 0, ...route, hopLimit: HOP_LIMIT, ...wish };
   let { source } = route;
+  const all: Promise<void>[] = [];
+  /** Sends a probe, and waits until it has left. */
   const ask = (turn: number, kind: "syn" | "echo") => {
     const { promise: sent, resolve } = Promise.withResolvers<void>();
     const probedPort = kind === "syn" ? ({ protocol: "tcp", port } as const) : undefined;
@@ -68,19 +56,15 @@ export async function sendPairs(
       resolve();
       const outcome = outcomeOf(answer, source, timeoutMs);
       if (outcome === null) return;
-      tell({ kind, ip, turn, ms: "rttMs" in answer ? answer.rttMs : timeoutMs, ...outcome });
+      tell({ kind, turn, ms: "rttMs" in answer ? answer.rttMs : timeoutMs, ...outcome });
     });
-    return { sent, ended };
+    all.push(ended);
+    return sent;
   };
-  const all: Promise<void>[] = [];
   for (let turn = 1; turn <= PAIRS && !signal.aborted; turn++) {
-    if (prober.withoutRaw === null) {
-      const syn = ask(turn, "syn");
-      all.push(syn.ended);
-      // The gate may keep it, and the two are to meet the same path.
-      await syn.sent;
-    }
-    all.push(ask(turn, "echo").ended);
+    // The gate may keep it, and the two are to meet the same path.
+    if (prober.withoutRaw === null) await ask(turn, "syn");
+    void ask(turn, "echo");
     if (turn < PAIRS) await pause(prober.clock, PAIR_MS, signal);
   }
   await Promise.all(all);

@@ -25,6 +25,8 @@ const MAX_REDIRECTS = 5;
 /** Addresses of a target that are tried. */
 const MAX_TRIED = 2;
 
+type Asked = Pick<Services, "config" | "resolvers">;
+
 const urlOf = ({ isTls, port, path = "/", ...service }: Service) =>
   new URL(path, `${isTls ? "https" : "http"}://${hostOf(service)}:${port}`).href;
 
@@ -33,7 +35,7 @@ export async function followRedirect(
   from: Service,
   location: string,
   through: Omit<Through, "depth">,
-  services: Pick<Services, "config" | "resolvers">,
+  services: Asked,
 ): Promise<Found | null> {
   const seen = new Set([urlOf(from)]);
   let [service, next]: [Service, string] = [from, location];
@@ -55,7 +57,8 @@ export async function followRedirect(
     }
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const name = tryParseIp(host) === null ? host : null;
-    const ips = host === service.name ? [service.ip] : await addressesOf(host, through, services);
+    const ips =
+      host === service.name ? [service.ip] : await addressesOf(host, services, through.signal);
     if (ips === null) return null;
     if (ips.length === 0) return broken("which has no IPv6 address", "redirect-without-ipv6");
     let why: string | null = "whose address this service may not connect to";
@@ -79,11 +82,7 @@ export async function followRedirect(
 }
 
 /** The IPv6 addresses of a host in a URL; null if the resolver does not say. */
-async function addressesOf(
-  host: string,
-  { signal }: Pick<Through, "signal">,
-  { config, resolvers }: Pick<Services, "config" | "resolvers">,
-): Promise<string[] | null> {
+async function addressesOf(host: string, { config, resolvers }: Asked, signal: AbortSignal) {
   const ip = tryParseIp(host);
   if (ip !== null) return ip.version === 6 ? [host] : [];
   const parsed = parseHostname(host, "AAAA");

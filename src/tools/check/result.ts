@@ -99,6 +99,9 @@ export type CheckPath = ValueOf<ReturnType<typeof checkPath>>;
 /** The result of a check. */
 export type CheckResult = ValueOf<ReturnType<typeof checkResult>>;
 
+/** The conclusion of a check. */
+export type Verdict = CheckResult["details"]["verdict"];
+
 /** The schema of a step that begins. */
 export const checkBegin = shape("CheckBegin", "A step of a check that begins.", () => ({
   name: oneOf(STEPS, "What is tried."),
@@ -129,6 +132,9 @@ export type StepBegin = ValueOf<ReturnType<typeof checkBegin>>;
 
 /** A step of a check. */
 export type Step = ValueOf<ReturnType<typeof checkStep>>;
+
+/** How a step has ended: by what it has seen, or by the outcome of another tool. */
+export type Ended = Seen | Pick<Step, "status" | "text">;
 
 /** What a step has seen, before it is one: a warning or a failure has a finding. */
 export type Seen = Omit<Step, "name" | "ip" | "status" | "ms" | "finding"> &

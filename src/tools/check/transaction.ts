@@ -59,6 +59,8 @@ export const clip = (text: string) => printable(text.slice(0, MAX_TEXT));
 /** The messages of what has no error of its own: nothing comes, or a server closes the connection. */
 const [SILENCE, CLOSED] = ["silence", "it closed the connection"];
 
+type Fail = (error: unknown) => void;
+
 /** The head of a response, and how its body comes. */
 interface Answer {
   readonly status: number;
@@ -69,7 +71,7 @@ interface Answer {
   readonly hasChunks?: boolean;
   /** The beginning of the body, which came with the head. */
   readonly rest?: string;
-  listen(take: (piece: Buffer) => void, end: () => void, fail: (error: unknown) => void): void;
+  listen(take: (piece: Buffer) => void, end: () => void, fail: Fail): void;
 }
 
 /** An end that is no answer: its message says what came in its place. */
@@ -84,9 +86,7 @@ function waiterOf(socket: Socket, signal: AbortSignal) {
   socket.on("error", (error) => end(noAnswer(error)));
   socket.on("close", () => end(new NoAnswer(CLOSED)));
   /** @throws NoAnswer, or the signal's reason */
-  return async <T>(
-    listen: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
-  ) => {
+  return async <T>(listen: (resolve: (value: T) => void, reject: Fail) => void) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const cancel = afterSilence(ANSWER_MS, () => reject(new NoAnswer(SILENCE)));
     using _ = addAbortListener(signal, () => reject(signal.reason));

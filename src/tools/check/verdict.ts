@@ -17,7 +17,7 @@ import {
   worked,
   workedText,
 } from "./ledger.ts";
-import type { CheckResult, Seen, Step } from "./result.ts";
+import type { Seen, Step, Verdict } from "./result.ts";
 import { PLAIN_PORT, TLS_PORT } from "./transaction.ts";
 import { reasonText, viewsOf } from "./views.ts";
 
@@ -125,7 +125,9 @@ export interface NearSide {
   readonly isPathHeard: boolean;
 }
 
-type Codes = readonly Verdict["code"][];
+type Code = Verdict["code"];
+
+type Codes = readonly Code[];
 
 const NAMES: Codes = ["names-unknown"];
 const UNSENT: Codes = [...NAMES, "not-sent"];
@@ -152,8 +154,6 @@ function faultHere({ here, isPathHeard }: NearSide, { code }: Verdict) {
 /** True if a failure of the machine that checks can explain a verdict. */
 export const mayBeHere = ({ code }: Verdict) => EXPLAINED.all.includes(code);
 
-type Verdict = CheckResult["details"]["verdict"];
-
 /** A verdict, before its parts are put together. */
 type Parts = Omit<Verdict, "text">;
 
@@ -174,7 +174,7 @@ export function checkVerdict(
   hearing: Hearing,
   near: NearSide = { here: null, isPathHeard: false },
 ): Verdict {
-  const verdict = verdictOf(verdictOnName(subject, port, hearing, near));
+  const verdict = verdictOf(verdictOnName(subject, port, hearing, near.isPathHeard));
   // An address that not every network reaches needs no other explanation.
   const isSpecial = hearing.steps.some(({ finding }) => finding === "special-address");
   const fault = isSpecial ? undefined : faultHere(near, verdict);
@@ -224,13 +224,9 @@ function countedText(rows: readonly Attempt[]): string {
   return `${workedText(transactionsOf(six), "transaction")} over IPv6 worked${answered}.`;
 }
 
-function verdictOnName(
-  subject: string,
-  port: number,
-  { steps: documents, rows, addresses }: Hearing,
-  { isPathHeard }: NearSide,
-): Parts {
-  const steps = [...documents, ...viewsOf(rows)];
+function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHeard: boolean) {
+  const { rows, addresses } = hearing;
+  const steps = [...hearing.steps, ...viewsOf(rows)];
   const [six, four] = [steps.filter(({ ip }) => ip && isIpv6(ip)), steps.filter(isOfIpv4)];
   const broken = four.find(isFailed);
   const overIpv4 = isProven(four, port)
@@ -244,12 +240,7 @@ function verdictOnName(
   const filled = (text: string, ip = "its address") =>
     text.replaceAll("{port}", String(port)).replaceAll("{ip}", ip);
   const says = ({ finding }: Finder) => filled(FINDINGS[finding].words);
-  const conclude = (
-    code: Verdict["code"],
-    first: string,
-    shown?: Step,
-    more?: Partial<Parts>,
-  ): Parts => {
+  const conclude = (code: Code, first: string, shown?: Step, more?: Partial<Parts>): Parts => {
     const row = code === "works" ? undefined : FINDINGS[code];
     const about = shown?.finding ? FINDINGS[shown.finding] : row;
     const isHeard = isPathHeard && shown?.finding === "no-answer";

@@ -19,7 +19,7 @@ import {
   worked,
   workedText,
 } from "./ledger.ts";
-import type { Seen, Step } from "./result.ts";
+import type { Ended, Seen, Step } from "./result.ts";
 
 /** The steps that are views: the kinds of attempts that each shows, and what it finds in them beside all at its address. */
 const VIEWS = {
@@ -32,12 +32,7 @@ const VIEWS = {
 export type View = keyof typeof VIEWS;
 
 /** A step from what was found in it. */
-export function stepOf(
-  name: Step["name"],
-  ip: string | null,
-  seen: Seen | Pick<Step, "status" | "text">,
-  ms: number,
-): Step {
+export function stepOf(name: Step["name"], ip: string | null, seen: Ended, ms: number): Step {
   const { finding } = seen as Seen;
   const status = seen.status ?? (finding ? FINDINGS[finding].status : "ok");
   return { name, ...(ip !== null && { ip }), ...seen, status, ms: Math.round(ms) };
@@ -124,11 +119,12 @@ const [LOOP, REFUSALS] = ["hop-limit-exceeded", ["prohibited", "source-policy", 
 const NO_IPV4 = { status: "skipped", text: "Not tested: this server has no IPv4." } as const;
 
 /** Judges why no connection came about. */
-function judgeClosed(
-  connects: readonly Attempt[],
-  syns: readonly Attempt[],
-  echoes: readonly Attempt[],
-): Seen {
+function judgeClosed(all: readonly Attempt[]): Seen {
+  const [connects, syns, echoes] = [
+    ofKind(all, "connect"),
+    ofKind(all, "syn"),
+    ofKind(all, "echo"),
+  ];
   const has = (reason: string) => [...connects, ...syns].some((row) => row.reason === reason);
   if (has("not-sent") && connects.every((row) => !isIpv6(row.ip))) return NO_IPV4;
   const isReset = syns.some(({ reason }) => reason === "refused");
@@ -160,8 +156,7 @@ function judgeClosed(
 function judgeTcp(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   const [connects, syns] = [ofKind(rows, "connect"), ofKind(rows, "syn")];
   const opened = connects.filter(worked).map(({ ms }) => round(ms, 3));
-  if (connects.length > 0 && opened.length === 0)
-    return judgeClosed(connects, syns, ofKind(all, "echo"));
+  if (connects.length > 0 && opened.length === 0) return judgeClosed(all);
   const rtt = opened.length > 0 && { rtt: Math.min(...opened), rttMost: Math.max(...opened) };
   const isBare = areBare(syns, connects);
   const known = isBare ? connects : rows.filter(({ reason }) => reason !== "unknown");
