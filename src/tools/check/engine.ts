@@ -251,8 +251,7 @@ export async function hear(
       // A network decides how often a hop changes.
       if (!isNew) return;
       const known = tracedHops(found.filter((each) => each !== undefined));
-      const path: CheckPath = { ip, reached: hop.ip === ip, hops: known };
-      call.onEvent?.("path", path);
+      call.onEvent?.("path", { ip, reached: hop.ip === ip, hops: known } satisfies CheckPath);
     };
     await Promise.all([
       take("mtu", ip, async () => {
@@ -276,20 +275,15 @@ export async function hear(
     if (uses.length < MAX_ADDRESSES && !addresses.has(ip)) uses.push(useIpv6(ip));
     addresses.add(ip);
   };
-  /** Returns the way to one of the addresses; undefined if none may be used. */
-  const checkIpv6 = async (known?: Promise<unknown>, named?: Promise<unknown> | null) => {
+  /** Measures the way to one of the addresses; undefined if none may be used. */
+  const measureOne = async (known?: Promise<unknown>) => {
     await known;
-    const measureOne = async () => {
-      // Other resolvers may have added some meanwhile.
-      let works: (boolean | null)[] = [];
-      while (works.length < uses.length) works = await Promise.all(uses.map(({ first }) => first));
-      // The path to an address that does not work explains more.
-      const chosen = uses[works.indexOf(false)] ?? uses[works.indexOf(true)];
-      return chosen && measurePath(chosen.ip);
-    };
-    const [way] = await Promise.all([measureOne(), named]);
-    await Promise.all(uses.map(({ ended }) => ended));
-    return way;
+    // Other resolvers may have added some meanwhile.
+    let works: (boolean | null)[] = [];
+    while (works.length < uses.length) works = await Promise.all(uses.map(({ first }) => first));
+    // The path to an address that does not work explains more.
+    const chosen = uses[works.indexOf(false)] ?? uses[works.indexOf(true)];
+    return chosen && measurePath(chosen.ip);
   };
   const useIpv4 = async (ips: readonly string[]) => {
     for (const ip of ips) if (!isFailure((await judgeUse(ip)).finding)) return use(ip).shown;
@@ -314,14 +308,18 @@ export async function hear(
     const named = names && take("names", null, () => names.judged);
     const looked = services.look && take("here", null, () => Promise.race([look(), isOver]));
     if ("address" in target) find(formatIpv6(target.address));
-    const checked = Promise.all([checkIpv6(names?.known, named), names?.ipv4.then(useIpv4)]);
-    const judged =
-      names &&
-      take("zone", null, async () => {
-        const [answer] = await Promise.all([askDns({ type: "AAAA", resolver: "zone" }), checked]);
-        return judgeZone(answer, isIpv6Heard());
-      });
-    const [[way]] = await Promise.all([checked, judged]);
+    const checkAll = async () => {
+      const overIpv4 = names?.ipv4.then(useIpv4);
+      const [way] = await Promise.all([measureOne(names?.known), named, overIpv4]);
+      await Promise.all(uses.map(({ ended }) => ended));
+      return way;
+    };
+    const checked = checkAll();
+    const judgeServers = async () => {
+      const [answer] = await Promise.all([askDns({ type: "AAAA", resolver: "zone" }), checked]);
+      return judgeZone(answer, isIpv6Heard());
+    };
+    const [way] = await Promise.all([checked, names && take("zone", null, judgeServers)]);
     const compared = compareFamilies(rows);
     if (compared) await take("compare", null, async () => compared);
     const hearing = { steps, rows, addresses: addresses.size };

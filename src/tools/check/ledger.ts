@@ -50,15 +50,11 @@ export const ofKind = (rows: readonly Attempt[], kind: Kind) =>
  * replies take as long is only slow.
  */
 export function withRetransmitted(rows: readonly Attempt[]): Attempt[] {
-  const ips = Map.groupBy(rows.filter(worked), ({ ip }) => ip);
-  const bounds = new Map(
-    [...ips].map(([ip, answered]) => {
-      const msOf = (kind: Kind) => ofKind(answered, kind).map(({ ms }) => ms);
-      return [ip, Math.max(retransmittedFromMs(msOf("syn")), ...msOf("echo"))] as const;
-    }),
-  );
+  const byIp = Map.groupBy(rows.filter(worked), ({ ip }) => ip);
   return rows.map((row) => {
-    const isLate = row.kind === "syn" && worked(row) && row.ms >= (bounds.get(row.ip) ?? Infinity);
+    if (row.kind !== "syn" || !worked(row)) return row;
+    const msOf = (kind: Kind) => ofKind(byIp.get(row.ip) ?? [], kind).map(({ ms }) => ms);
+    const isLate = row.ms >= Math.max(retransmittedFromMs(msOf("syn")), ...msOf("echo"));
     return isLate ? { ...row, reason: "retransmitted" } : row;
   });
 }

@@ -39,7 +39,7 @@ export async function followRedirect(
 ): Promise<Found | null> {
   const seen = new Set([urlOf(from)]);
   let [service, next]: [Service, string] = [from, location];
-  for (let count = 1; ; count++) {
+  while (true) {
     const url = URL.parse(next, urlOf(service));
     const broken = (why: string, finding: Finding = "redirect-broken") => {
       return { finding, text: `It redirects to ${quote(clip(url?.href ?? next))}, ${why}.` };
@@ -47,7 +47,7 @@ export async function followRedirect(
     if (url === null || !/^https?:$/.test(url.protocol))
       return broken("which is no page of the web");
     if (seen.has(url.href)) return broken("where it came from", "redirect-loop");
-    if (count > MAX_REDIRECTS)
+    if (seen.size > MAX_REDIRECTS)
       return broken(`after ${MAX_REDIRECTS} other redirects`, "redirect-loop");
     seen.add(url.href);
     const isTls = url.protocol === "https:";

@@ -154,10 +154,8 @@ function faultHere({ here, isPathHeard }: NearSide, { code }: Verdict) {
 /** True if a failure of the machine that checks can explain a verdict. */
 export const mayBeHere = ({ code }: Verdict) => EXPLAINED.all.includes(code);
 
-/** A verdict, before its parts are put together. */
-type Parts = Omit<Verdict, "text">;
-
-const verdictOf = (parts: Parts): Verdict => ({
+/** A verdict of its parts, which are put together. */
+const verdictOf = (parts: Omit<Verdict, "text">): Verdict => ({
   ...parts,
   text: [parts.headline, parts.evidence, parts.advice].filter(Boolean).join(" "),
 });
@@ -174,7 +172,7 @@ export function checkVerdict(
   hearing: Hearing,
   near: NearSide = { here: null, isPathHeard: false },
 ): Verdict {
-  const verdict = verdictOf(verdictOnName(subject, port, hearing, near.isPathHeard));
+  const verdict = verdictOnName(subject, port, hearing, near.isPathHeard);
   // An address that not every network reaches needs no other explanation.
   const isSpecial = hearing.steps.some(({ finding }) => finding === "special-address");
   const fault = isSpecial ? undefined : faultHere(near, verdict);
@@ -240,11 +238,11 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
   const filled = (text: string, ip = "its address") =>
     text.replaceAll("{port}", String(port)).replaceAll("{ip}", ip);
   const says = ({ finding }: Finder) => filled(FINDINGS[finding].words);
-  const conclude = (code: Code, first: string, shown?: Step, more?: Partial<Parts>): Parts => {
+  const conclude = (code: Code, first: string, shown?: Step, more?: Partial<Verdict>) => {
     const row = code === "works" ? undefined : FINDINGS[code];
     const about = shown?.finding ? FINDINGS[shown.finding] : row;
     const isHeard = isPathHeard && shown?.finding === "no-answer";
-    return {
+    return verdictOf({
       code,
       answer: row?.answer ?? (row?.status === "fail" ? "no" : "yes"),
       ...{ headline: `${first}.`, evidence: shown?.text ?? null },
@@ -252,7 +250,7 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
       fault: about ? (isHeard ? "site" : (about.fault ?? "site")) : null,
       ...(shown?.at && { at: shown.at }),
       ...more,
-    };
+    });
   };
   const names = steps.filter(hasFound).find(({ name }) => name === "names");
   if (names && isFailed(names)) {

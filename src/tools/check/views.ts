@@ -106,7 +106,7 @@ function judgePart(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
 }
 
 function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen {
-  const read = requests.filter(({ isRead, reason }) => isRead || reason === "response-incomplete");
+  const read = requests.filter(({ isRead }) => isRead);
   // The others have ended behind the head, and say nothing of bodies.
   const isCut = read.length > 0 && read.every(({ reason }) => reason === "response-incomplete");
   return judgePart(isCut ? read : requests, all);
@@ -120,11 +120,9 @@ const NO_IPV4 = { status: "skipped", text: "Not tested: this server has no IPv4.
 
 /** Judges why no connection came about. */
 function judgeClosed(all: readonly Attempt[]): Seen {
-  const [connects, syns, echoes] = [
-    ofKind(all, "connect"),
-    ofKind(all, "syn"),
-    ofKind(all, "echo"),
-  ];
+  const connects = ofKind(all, "connect");
+  const syns = ofKind(all, "syn");
+  const echoes = ofKind(all, "echo");
   const has = (reason: string) => [...connects, ...syns].some((row) => row.reason === reason);
   if (has("not-sent") && connects.every((row) => !isIpv6(row.ip))) return NO_IPV4;
   const isReset = syns.some(({ reason }) => reason === "refused");
