@@ -41,7 +41,7 @@ import { isHeard, tracedHops, type Way } from "./path.ts";
 import { sendPairs } from "./probes.ts";
 import { followRedirect } from "./redirect.ts";
 import type { CheckPath, Ended, Seen, Step } from "./result.ts";
-import { PLAIN_PORT, type Through, transact } from "./transaction.ts";
+import { type Part, PLAIN_PORT, type Through, transact } from "./transaction.ts";
 import { checkVerdict, compareFamilies, isWeb, MAX_ADDRESSES, mayBeHere } from "./verdict.ts";
 import { stepOf, type View, viewsOf } from "./views.ts";
 
@@ -104,14 +104,10 @@ export async function hear(
   void pause(systemClock, ROUNDS_MS, signal).then(() => enough.abort(ENOUGH));
   /** Asks a tool of the table, within the slot of the check. */
   const ask = async <Result>(tool: Endpoint, texts: Texts, more: Partial<Call> = {}) => {
-    const own = { signal, enough: enough.signal, onEvent: undefined, allowSeconds() {} };
-    const slots = { probeSlots: new FairSlots(1) };
     const values = readTexts(tool.parameters, texts);
-    return (await tool.handle(
-      values,
-      { ...call, ...own, ...more },
-      { ...services, ...slots },
-    )) as Result;
+    const own = { signal, enough: enough.signal, onEvent: undefined, allowSeconds() {} };
+    const within = { ...services, probeSlots: new FairSlots(1) };
+    return (await tool.handle(values, { ...call, ...own, ...more }, within)) as Result;
   };
   const begin = (name: Step["name"], ip: string | null) =>
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
@@ -140,6 +136,7 @@ export async function hear(
   };
   const isIpv6Heard = () => byFamily(rows)[0].some(worked);
   const judgeUse = async (ip: string) => judgePolicy(ip, services, await isOwnAddress(ip));
+  const isAllowed = async (ip: string) => !isFailure((await judgeUse(ip)).finding);
 
   /**
    * Makes transactions with an address, and shows their steps. Returns whether the first of them worked, and when all
@@ -162,38 +159,38 @@ export async function hear(
       const turn = at + 1;
       const connect = Promise.withResolvers<boolean>();
       const handshake = Promise.withResolvers<boolean>();
-      const make = async () => {
-        await pause(systemClock, at * TRANSACTION_MS, signal);
-        let works = true;
-        const about = { ...through, depth: depthOf(turn), ...(isOfIpv6 && { follow }) };
-        await transact(service, about, (part) => {
-          // Another protocol may be at home on other ports.
-          if (part.kind === "handshake" && !isWeb(port) && isNoTls(part)) {
-            why = part.text ?? why;
-            return;
-          }
-          addRow({ ip, turn, ...part });
-          works = worked(part) && !isFailure(part.finding);
-          if (part.kind === "connect") connect.resolve(works);
-          if (part.kind === "handshake") handshake.resolve(works);
-        });
-        return works;
+      let works = true;
+      const tell = (part: Part) => {
+        // Another protocol may be at home on other ports.
+        if (part.kind === "handshake" && !isWeb(port) && isNoTls(part)) {
+          why = part.text ?? why;
+          return;
+        }
+        addRow({ ip, turn, ...part });
+        works = worked(part) && !isFailure(part.finding);
+        if (part.kind === "connect") connect.resolve(works);
+        if (part.kind === "handshake") handshake.resolve(works);
       };
-      const ended = make()
-        .catch((error: unknown) => {
+      const make = async () => {
+        try {
+          await pause(systemClock, at * TRANSACTION_MS, signal);
+          const about = { ...through, depth: depthOf(turn), ...(isOfIpv6 && { follow }) };
+          await transact(service, about, tell);
+          return works;
+        } catch (error) {
           if (!signal.aborted) why = apiErrorOf(error).message;
           return false;
-        })
-        .finally(() => {
+        } finally {
           connect.resolve(false);
           handshake.resolve(false);
-        });
-      return { connect: connect.promise, handshake: handshake.promise, ended };
+        }
+      };
+      return { connect: connect.promise, handshake: handshake.promise, ended: make() };
     });
-    type Part = keyof (typeof turns)[number];
-    const all = (part: Part) => Promise.all(turns.map((turn) => turn[part]));
-    const some = (part: Part) => {
-      const working = turns.map(async (turn) => (await turn[part]) || Promise.reject());
+    type Stage = keyof (typeof turns)[number];
+    const all = (stage: Stage) => Promise.all(turns.map((turn) => turn[stage]));
+    const some = (stage: Stage) => {
+      const working = turns.map(async (turn) => (await turn[stage]) || Promise.reject());
       return Promise.any(working).catch(() => false);
     };
     const shown = async () => {
@@ -286,7 +283,7 @@ export async function hear(
     return chosen && measurePath(chosen.ip);
   };
   const useIpv4 = async (ips: readonly string[]) => {
-    for (const ip of ips) if (!isFailure((await judgeUse(ip)).finding)) return use(ip).shown;
+    for (const ip of ips) if (await isAllowed(ip)) return use(ip).shown;
     return undefined;
   };
 

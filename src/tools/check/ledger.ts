@@ -151,8 +151,8 @@ export const areBare = (syns: readonly Attempt[], connects: readonly Attempt[]) 
  * alone; a path takes both.
  */
 export function lossOf(rows: readonly Attempt[]): { finding: Finding; text: string } | null {
-  const syns = ofKind(rows, "syn");
-  const [syn, echo] = [trialsOf(syns), trialsOf(ofKind(rows, "echo"))];
+  const [syns, echoes] = [ofKind(rows, "syn"), ofKind(rows, "echo")];
+  const [syn, echo] = [trialsOf(syns), trialsOf(echoes)];
   if (syn.failed === 0 || areBare(syns, ofKind(rows, "connect"))) return null;
   const late = syns.filter(({ reason }) => reason === "retransmitted").length;
   const isEchoSilent = echo.failed === echo.count;
@@ -164,10 +164,8 @@ export function lossOf(rows: readonly Attempt[]): { finding: Finding; text: stri
   }
   // A target may limit its echo replies too.
   const isEchoLimited = isEchoSilent || fisherExact(echo, syn) < SIGNIFICANT;
-  const both = isEchoLimited
-    ? syn
-    : { count: syn.count + echo.count, failed: syn.failed + echo.failed };
-  const isLoss = atLeastChance(both, USUAL_LOSS) < SIGNIFICANT;
+  const counting = trialsOf(isEchoLimited ? syns : [...syns, ...echoes]);
+  const isLoss = atLeastChance(counting, USUAL_LOSS) < SIGNIFICANT;
   const where =
     late === syn.failed
       ? `; the SYN-ACK of each came a second late, so it was lost on the return path`
