@@ -75,6 +75,7 @@ export const FINDINGS = findings as Readonly<Record<Finding, FindingRow>>;
 
 export const CODES = Object.keys(FINDINGS) as Finding[];
 
+/** True for a finding that is a failure, not a warning. */
 export const isFailure = (finding?: Finding): finding is Finding =>
   finding !== undefined && FINDINGS[finding].status === "fail";
 

@@ -37,8 +37,10 @@ export const isIpv6 = (ip: string) => ip.includes(":");
 export const byFamily = (rows: readonly Attempt[]) =>
   [rows.filter(({ ip }) => isIpv6(ip)), rows.filter(({ ip }) => !isIpv6(ip))] as const;
 
+/** True if an attempt worked. */
 export const worked = ({ reason }: Pick<Attempt, "reason">) => reason === null;
 
+/** True if an attempt did not work. */
 export const hasFailed = ({ reason }: Pick<Attempt, "reason">) => reason !== null;
 
 /** The attempts of a kind. */
@@ -121,9 +123,9 @@ export function hasStopped(rows: readonly Attempt[]): boolean {
   return failed === 0 || fisherExact({ count: atEnd, failed: atEnd }, before) < SIGNIFICANT;
 }
 
-/** Reasons of packets that are gone: whatever answers, with an error too, has not lost one. */
 const LOST: readonly (string | null)[] = ["timeout", "retransmitted"];
 
+/** True if a packet is gone: whatever answers, with an error too, has not lost one. */
 export const isLost = ({ reason }: Attempt) => LOST.includes(reason);
 
 /** Loss on a path that nobody has to look for. */

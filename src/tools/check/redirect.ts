@@ -25,6 +25,7 @@ const MAX_REDIRECTS = 5;
 /** Addresses of a target that are tried. */
 const MAX_TRIED = 2;
 
+/** What decides where a redirect may lead. */
 type Asked = Pick<Services, "config" | "resolvers">;
 
 const urlOf = ({ isTls, port, path = "/", ...service }: Service) =>

@@ -29,6 +29,7 @@ const VIEWS = {
   http: { kinds: ["request"], judge: judgeHttp },
 } as const satisfies Partial<Record<Step["name"], object>>;
 
+/** The name of a step that is a view. */
 export type View = keyof typeof VIEWS;
 
 /** A step from what was found in it. */
