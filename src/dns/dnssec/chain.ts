@@ -59,10 +59,12 @@ export interface CheckedSet {
   fault?: string;
 }
 
-/** A zone whose keys are trusted. */
-interface Zone {
-  readonly keys: readonly Key[];
+/** A zone that was looked at; once that is done, its keys are trusted. */
+export interface Zone {
+  keys: readonly Key[];
   readonly link: ChainLink;
+  /** What notes about it need beside that: the algorithms of its signatures, and how it hashes names. */
+  readonly habits: { readonly algorithms: Set<string>; hashing?: Denials["hashing"] };
   /** The highest name between the zone and one below it that may be a zone too: nothing is proven about it. */
   readonly unproven?: string;
   /** The highest name below it that is proven not to exist. */
@@ -90,13 +92,11 @@ const SECONDS_A_DAY = 86_400;
  */
 export class Chain {
   /** The zones that were looked at, each behind the one above it. */
-  readonly links: ChainLink[] = [];
+  readonly zones: Zone[] = [];
   /** Seconds for which the records of each set, whose signature is valid, may be cached; RFC 4035 section 5.3.3. */
   readonly ttls = new Map<RecordSet, number>();
-  /** What notes about a zone need beside its link: the algorithms of its signatures, and how it hashes names. */
-  readonly habits = new Map<string, { algorithms: Set<string>; hashing?: Denials["hashing"] }>();
   readonly #options: ChainOptions;
-  readonly #zones = new Map<string, Promise<Zone>>();
+  readonly #zoneOfName = new Map<string, Promise<Zone>>();
   readonly #replies = new Map<string, Promise<Reply | string>>();
 
   constructor(options: ChainOptions) {
@@ -174,7 +174,7 @@ export class Chain {
     const by = signers.find((signer) => signer === (wildcard?.signer ?? soa?.name ?? signer));
     if (by === undefined) return null;
     const zone = await this.#zoneAt(by);
-    const { link } = zone;
+    const { link, habits } = zone;
     const own = candidates.filter((set) => set.signatures.some(({ signer }) => signer === by));
     const proof = this.#note(zone, claim, (shown) => {
       const isHashed = own.every(({ type }) => type === "NSEC3");
@@ -187,7 +187,7 @@ export class Chain {
       shown.signature = signatures.reduce((a, b) => (b.expires < a.expires ? b : a));
       const denials = isHashed ? readNsec3(sets, by, this.#options.work) : readNsec(sets);
       const { hashing } = denials;
-      Object.assign(this.#habitsOf(by), { hashing });
+      habits.hashing = hashing;
       if (hashing && hashing.iterations > MAX_ITERATIONS) {
         throw insecure`${nameText(by)} hashes names with ${hashing.iterations} iterations of NSEC3; a zone with more than ${MAX_ITERATIONS} counts as not signed (RFC 9276).`;
       }
@@ -208,9 +208,10 @@ export class Chain {
    * @param isNameError true if it is that the name does not exist
    */
   async explainUnsigned(subject: string, name: string, isNameError = false): Promise<Problem> {
-    const zone = await this.#zoneOf(name);
-    const { link, unproven, absent } = zone;
-    if (absent && !isNameError) return localName(subject, zone);
+    const { link, unproven, absent } = await this.#zoneOf(name);
+    if (absent && !isNameError) {
+      return local`${subject} is not signed from the root down: ${nameText(link.zone)} proves that ${nameText(absent)} does not exist, and the resolver knows it all the same.`;
+    }
     const more = unproven ? ` and does not prove that ${nameText(unproven)} is not` : "";
     return missing`${subject} has no signature, though ${nameText(link.zone)} is signed${more}.`;
   }
@@ -220,14 +221,14 @@ export class Chain {
     if (name !== this.anchorOf(name)) this.#fetch(name, "DNSKEY");
     const zone = await this.#zoneOf(name);
     if (zone.link.zone === name) return zone;
-    if (zone.absent) throw localName(nameText(name), zone);
+    if (zone.absent) throw await this.explainUnsigned(nameText(name), name);
     if (zone.unproven) throw await this.explainUnsigned(`${nameText(name)} DS`, name);
     throw wrongDenial`${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
   }
 
   /** The zone that a name begins, or is in. */
   #zoneOf(name: string): Promise<Zone> {
-    return this.#zones.getOrInsertComputed(name, () => this.#findZone(name));
+    return this.#zoneOfName.getOrInsertComputed(name, () => this.#findZone(name));
   }
 
   async #findZone(name: string): Promise<Zone> {
@@ -263,14 +264,16 @@ export class Chain {
   }
 
   /** Checks the keys of a zone; RFC 4035 section 5.2. */
-  async #open(zone: string, digests: readonly KeyDigest[]): Promise<Zone> {
-    const ds = digests.slice(0, MAX_DIGESTS).map(({ tag, algorithm, digestType }) => ({
-      ...{ keyTag: tag, algorithm: algorithmName(algorithm), digest: digestName(digestType) },
-    }));
-    const link: ChainLink = { zone, status: "secure", ds, keys: [], sets: [] };
-    this.links.push(link);
+  async #open(name: string, digests: readonly KeyDigest[]): Promise<Zone> {
+    const ds = digests
+      .slice(0, MAX_DIGESTS)
+      .map((each) => ({ ...showKey(each), digest: digestName(each.digestType) }));
+    const link: ChainLink = { zone: name, status: "secure", ds, keys: [], sets: [] };
+    const zone: Zone = { keys: [], link, habits: { algorithms: new Set() } };
+    this.zones.push(zone);
     try {
-      return { keys: await this.#findKeys(link, digests), link };
+      zone.keys = await this.#findKeys(zone, digests);
+      return zone;
     } catch (error) {
       const { verdict, message } = problemOf(error);
       Object.assign(link, { status: verdict, fault: message });
@@ -278,7 +281,8 @@ export class Chain {
     }
   }
 
-  async #findKeys(link: ChainLink, digests: readonly KeyDigest[]): Promise<readonly Key[]> {
+  async #findKeys(opened: Zone, digests: readonly KeyDigest[]): Promise<readonly Key[]> {
+    const { link } = opened;
     const zone = nameText(link.zone);
     const isAnchor = this.anchorOf(link.zone) === link.zone;
     const from = isAnchor ? "trust anchor" : "DS record";
@@ -298,33 +302,31 @@ export class Chain {
     if (!set) throw missing`${zone} has a DS record and no DNSKEY record.`;
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
     const trusted = usable.flatMap((ds) => {
-      const named = keys.filter((key) => key.tag === ds.tag && key.algorithm === ds.algorithm);
-      const tried = named.filter(({ isUsable }) => isUsable).slice(0, MAX_KEYS);
+      const tried = keys.filter((key) => key.isUsable && isBy(key, ds)).slice(0, MAX_KEYS);
       return tried.filter((key) => isDigestOf(ds, link.zone, key));
     });
-    link.keys = keys.map((key) => ({
-      ...{ keyTag: key.tag, algorithm: algorithmName(key.algorithm) },
-      trusted: trusted.includes(key),
-    }));
+    link.keys = keys.map((key) => ({ ...showKey(key), trusted: trusted.includes(key) }));
     if (trusted.length === 0) {
       const tags = usable.map(({ tag }) => tag).join(", ");
       throw wrongSignature`No key of ${zone} matches its ${from} (key tag ${tags}).`;
     }
-    const opened = { keys: trusted, link };
-    this.#note(opened, set, (shown) => this.#verify(opened, set, shown));
+    this.#note(opened, set, (shown) => this.#verify({ ...opened, keys: trusted }, set, shown));
     return keys;
   }
 
   /** The signature of a set that one of a zone's keys made. @param shown gets it, or the one with the fault */
-  #verify({ keys, link }: Zone, set: RecordSet, shown: Partial<CheckedSet> = {}): Signature {
+  #verify(
+    { keys, link, habits }: Zone,
+    set: RecordSet,
+    shown: Partial<CheckedSet> = {},
+  ): Signature {
     const { now, work } = this.#options;
     const isKnown = (signature: Signature) =>
       canVerify(signature.algorithm) && keys.some((key) => isBy(key, signature));
     const own = set.signatures
       .filter(({ signer }) => signer === link.zone)
       .sort((a, b) => Number(isKnown(b)) - Number(isKnown(a)));
-    const { algorithms } = this.#habitsOf(link.zone);
-    for (const { algorithm } of own) algorithms.add(algorithmName(algorithm));
+    for (const { algorithm } of own) habits.algorithms.add(algorithmName(algorithm));
     let problem: Problem | undefined;
     for (const signature of own.slice(0, MAX_SIGNATURES)) {
       const fault = findFault(set, signature, keys, now, work);
@@ -386,23 +388,18 @@ export class Chain {
       return reply;
     });
   }
-
-  #habitsOf(zone: string) {
-    return this.habits.getOrInsertComputed(zone, () => ({ algorithms: new Set<string>() }));
-  }
 }
 
-/** A name of the resolver's own network. */
-function localName(subject: string, { link, absent = "" }: Zone): Problem {
-  return local`${subject} is not signed from the root down: ${nameText(link.zone)} proves that ${nameText(absent)} does not exist, and the resolver knows it all the same.`;
+/** A key, or the one that something is by, as documents show it. */
+function showKey({ tag, algorithm }: Pick<Key, "tag" | "algorithm">) {
+  return { keyTag: tag, algorithm: algorithmName(algorithm) };
 }
 
 /** A signature as documents show it. */
 function showSignature(signature: Signature, now: number) {
   const { inception, expires } = validityOf(signature, now);
   return {
-    keyTag: signature.keyTag,
-    algorithm: algorithmName(signature.algorithm),
+    ...showKey(signature),
     inception: isoText(inception),
     expires: isoText(expires),
     daysLeft: Math.floor((10 * (expires - now)) / SECONDS_A_DAY) / 10,

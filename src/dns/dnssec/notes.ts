@@ -1,5 +1,5 @@
 import type { RecordType } from "../message/record.ts";
-import type { Chain } from "./chain.ts";
+import type { Zone } from "./chain.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
 /** What the owner of a zone should know of how it is signed. */
@@ -17,21 +17,21 @@ export interface Note {
  * @param now seconds since 1970
  */
 export function notesOn(
-  { links, habits }: Pick<Chain, "links" | "habits">,
+  zones: readonly Zone[],
   end: { readonly name: string; readonly type: RecordType },
   now: number,
 ): readonly Note[] {
   const isEnd = (set: { readonly name: string; readonly type: string }) =>
     set.name === end.name && set.type === end.type;
-  const link =
-    links.findLast(({ sets }) => sets.some(isEnd)) ??
-    links.find(({ status }) => status !== "secure");
-  if (link === undefined) return [];
+  const last =
+    zones.findLast(({ link }) => link.sets.some(isEnd)) ??
+    zones.find(({ link }) => link.status !== "secure");
+  if (last === undefined) return [];
+  const { link, habits } = last;
   const zone = nameText(link.zone);
-  const { algorithms = new Set(), hashing } = habits.get(link.zone) ?? {};
-  const { iterations = 0, salt = "" } = hashing ?? {};
+  const { iterations = 0, salt = "" } = habits.hashing ?? {};
   const announced = new Set([...link.ds, ...link.keys].map(({ algorithm }) => algorithm));
-  const unused = [...announced].filter((algorithm) => !algorithms.has(algorithm));
+  const unused = [...announced].filter((algorithm) => !habits.algorithms.has(algorithm));
   // Beside a fault, when the others expire is of no use.
   const valid = link.sets.some(({ fault }) => fault !== undefined) ? [] : link.sets;
   const [first] = valid
@@ -44,7 +44,7 @@ export function notesOn(
       first &&
       `Of the signatures of ${zone}, that of ${setText(first)} is the first to expire, in ${durationText(first.expires - now)} (${timeText(first.expires)}).`,
     "unused-algorithm":
-      algorithms.size > 0 &&
+      habits.algorithms.size > 0 &&
       unused.length > 0 &&
       `${zone} has keys or DS records of ${unused.join(", ")}, which signs nothing here; a zone is signed with every algorithm that it announces (RFC 6840 section 5.11).`,
     "sha1-ds":

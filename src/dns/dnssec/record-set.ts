@@ -103,7 +103,8 @@ function readSignature(reader: ByteReader, names: NameReader, work: Work) {
     /** Seconds since 1970, modulo 2^32. */
     expires: reader.uint32(),
     inception: reader.uint32(),
-    keyTag: reader.uint16(),
+    /** Of the key that made it. */
+    tag: reader.uint16(),
   };
   const numbers = reader.bytes.subarray(start, reader.offset);
   /** The zone whose key made it. */

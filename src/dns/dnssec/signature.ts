@@ -28,8 +28,8 @@ export function findFault(
   now: number,
   work: Work,
 ): Problem | null {
-  const { algorithm, keyTag, signer, labels } = signature;
-  const subject = `The signature of ${setText(set)} by key ${keyTag}`;
+  const { algorithm, tag, signer, labels } = signature;
+  const subject = `The signature of ${setText(set)} by key ${tag}`;
   if (!canVerify(algorithm)) {
     return missing`${subject} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
   }
@@ -53,9 +53,9 @@ export function findFault(
   return wrongSignature`${subject} does not match the records.`;
 }
 
-/** True if a key has the tag and the algorithm of a signature. */
-export function isBy({ tag, algorithm }: Key, signature: Signature): boolean {
-  return tag === signature.keyTag && algorithm === signature.algorithm;
+/** True if a key has the tag and the algorithm of a signature or a DS record. */
+export function isBy({ tag, algorithm }: Key, by: Pick<Key, "tag" | "algorithm">): boolean {
+  return tag === by.tag && algorithm === by.algorithm;
 }
 
 /** When a signature begins and ceases to be valid, in seconds since 1970; RFC 4034 section 3.1.5. */

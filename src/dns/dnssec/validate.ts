@@ -57,13 +57,14 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
   } catch (error) {
     problems.push(problemOf(error));
   }
-  const notes = notesOn(chain, end, now);
+  const notes = notesOn(chain.zones, end, now);
   const rank = ({ verdict }: Problem) => VERDICTS.indexOf(verdict);
   const [worst] = problems.sort((a, b) => rank(b) - rank(a));
   const verdict: (typeof VERDICTS)[number] = worst?.verdict ?? "secure";
   /** One or two sentences: what was found, and where. */
   const text = worst?.message ?? `${secure} ${notes[0]?.text}`;
-  return { verdict, evidence: worst?.evidence ?? null, text, notes, chain: chain.links, ttls };
+  const links = chain.zones.map(({ link }) => link);
+  return { verdict, evidence: worst?.evidence ?? null, text, notes, chain: links, ttls };
 }
 
 /**
