@@ -74,7 +74,7 @@ export async function checkDnssec(
   const advice = isMade ? MADE : adviceOn(found);
   const remark = isFlaky
     ? "The resolver failed at first, and answered when it was asked again."
-    : REMARKS[verdict][claim];
+    : REMARKS[`${verdict} ${claim}`];
   const doubt = !isConfirmed && `Its first answer was bogus: ${first.text}`;
   const text = [found.text, doubt, advice, remark].filter(Boolean).join(" ");
   const extendedErrors = "extendedErrors" in believed ? believed.extendedErrors : [];
@@ -159,26 +159,20 @@ function claimOf(believed: DnsOutcome, unchecked: DnsOutcome): Claim {
   return believed.kind === "failure" && isDecisive(unchecked) ? "bogus" : "no-answer";
 }
 
-/** Where a claim differs from the verdict, or is not known from it. */
-const REMARKS: Readonly<Record<Validation["verdict"], Readonly<Partial<Record<Claim, string>>>>> = {
-  secure: {
-    none: "The resolver does not claim that it is valid, so it does not validate, or does not tell.",
-    bogus: "The resolver refuses the answer, though; its clock or its trust anchors may be wrong.",
-  },
-  insecure: {
-    secure:
-      "The resolver claims that it has validated the answer: it accepts more than is accepted here, or has not done so.",
-    bogus: "The resolver refuses the answer, though, as if it were bogus.",
-  },
-  indeterminate: {
-    secure: "The resolver claims that it has validated the answer.",
-    bogus: "The resolver refuses the answer, and gives it if it must not check.",
-  },
-  bogus: {
-    secure: "The resolver claims that it has validated the answer; do not rely on that.",
-    none: "The resolver passes the answer on, so it does not validate this name.",
-    bogus: "The resolver refuses the answer, too.",
-  },
+/** Where a claim, the second word, differs from the verdict, the first, or is not known from it. */
+const REMARKS: Readonly<Partial<Record<`${Validation["verdict"]} ${Claim}`, string>>> = {
+  "secure none":
+    "The resolver does not claim that it is valid, so it does not validate, or does not tell.",
+  "secure bogus":
+    "The resolver refuses the answer, though; its clock or its trust anchors may be wrong.",
+  "insecure secure":
+    "The resolver claims that it has validated the answer: it accepts more than is accepted here, or has not done so.",
+  "insecure bogus": "The resolver refuses the answer, though, as if it were bogus.",
+  "indeterminate secure": "The resolver claims that it has validated the answer.",
+  "indeterminate bogus": "The resolver refuses the answer, and gives it if it must not check.",
+  "bogus secure": "The resolver claims that it has validated the answer; do not rely on that.",
+  "bogus none": "The resolver passes the answer on, so it does not validate this name.",
+  "bogus bogus": "The resolver refuses the answer, too.",
 };
 
 /** True if a resolver validates the name, null if its claim does not show it; AD alone may come from anybody. */

@@ -32,15 +32,10 @@ export async function askResolver(
   // A server that a command has chosen has its own text in place of the name.
   const title = (resolverTitle as ResolverName | undefined) ?? resolver;
   const asked = await query(validates ? { dnssec: true } : {});
-  const check = { ...options, name: title, dnsClient, query };
-  const { outcome, dnssec } =
-    validates && options.class !== "CH"
-      ? await checkDnssec(asked, {
-          ...check,
-          anchors: config.trustAnchors,
-          unsignedZones: config.unsignedZones,
-        })
-      : { outcome: asked };
+  const { trustAnchors: anchors, unsignedZones } = config;
+  const check = { ...options, name: title, dnsClient, query, anchors, unsignedZones };
+  const isChecked = validates && options.class !== "CH";
+  const { outcome, dnssec } = isChecked ? await checkDnssec(asked, check) : { outcome: asked };
   return replyOf(title, outcome, translationsIn(dnsClient, outcome), dnssec);
 }
 
