@@ -1,4 +1,4 @@
-import { plural } from "../../util/text.ts";
+import { plural, utcText } from "../../util/text.ts";
 
 /** A name in a sentence. */
 export function nameText(name: string): string {
@@ -12,7 +12,7 @@ export function setText({ name, type }: { readonly name: string; readonly type: 
 
 /** A time in a sentence: `2026-11-22 08:00 UTC`. @param seconds since 1970 */
 export function timeText(seconds: number): string {
-  return `${isoText(seconds).slice(0, 16).replace("T", " ")} UTC`;
+  return utcText(isoText(seconds), "minute");
 }
 
 /** A time as documents have it: `2026-11-22T08:00:00Z`. @param seconds since 1970 */

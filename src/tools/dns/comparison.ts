@@ -3,9 +3,7 @@ import { blockReason, bogusReason, staleReason } from "../../dns/message/codes.t
 import { comparableValue, type RecordType } from "../../dns/message/record.ts";
 import { isDecisive } from "../../dns/outcome.ts";
 import { listText } from "../../util/text.ts";
-import type { Difference, DnsReply, Finding } from "./result.ts";
-
-type DnsRecord = DnsReply["records"][number];
+import type { Difference, DnsRecord, DnsReply, Finding } from "./result.ts";
 
 /** Compares the replies of several resolvers. */
 export function compareReplies(resolvers: readonly DnsReply[]) {

@@ -1,5 +1,6 @@
 import { inWords, listText } from "../../util/text.ts";
 import {
+  type Draft,
   type FactRow,
   factsOf,
   type Reporter,
@@ -8,36 +9,28 @@ import {
   translatorFact,
 } from "../report.ts";
 import { chainTables, dnssecFacts } from "./dnssec-report.ts";
-import type { DnsResult, ZoneServer } from "./result.ts";
-
-type Reply = NonNullable<DnsResult["details"]["resolvers"]>[number];
+import type { DnsRecord, DnsReply, DnsResult, ZoneServer } from "./result.ts";
 
 /** An answer, or the details of an error, which have the replies of all resolvers too. */
-export interface DnsDocument {
-  readonly hostname: string;
-  readonly records?: DnsResult["records"];
-  readonly queryTime?: number;
-  readonly details: Pick<DnsResult["details"], "question" | "attempts"> &
-    Partial<DnsResult["details"]>;
-}
+type DnsDocument = Draft<DnsResult, "hostname">;
 
 /** The records of a name, from one resolver or from each of three. */
-export const dnsReport: Reporter<DnsDocument, Reply> = {
+export const dnsReport: Reporter<DnsDocument, DnsReply> = {
   draft(subject, replies): DnsDocument {
     const resolvers = replies.toSorted((a, b) => (a.resolver < b.resolver ? -1 : 1));
     const question = resolvers[0]?.question ?? { name: subject, type: "" };
-    return { hostname: subject, details: { question, resolvers, attempts: [] } };
+    return { hostname: subject, details: { question, resolvers } };
   },
   report({ hostname, records = [], queryTime, details }) {
     const { question, resolvers, servers, findings = [] } = details;
-    const isThere = records.some(({ type }) => type === question.type);
+    const isThere = records.some(({ type }) => type === question?.type);
     const verdict = tonedVerdict(details.verdict);
     const isOdd = details.agree === false || (servers !== undefined && findings.length > 0);
     return {
       title: hostname,
       verdict: verdict && isOdd ? { ...verdict, tone: "warn" } : verdict,
       facts: factsOf(
-        ["Question", [question.name, question.class, question.type].filter(Boolean).join(" ")],
+        ["Question", [question?.name, question?.class, question?.type].filter(Boolean).join(" ")],
         ...(resolvers === undefined ? replyFacts({ ...details, queryTime }) : []),
         ["Location", details.location],
       ),
@@ -71,8 +64,6 @@ function serversTable(servers: readonly ZoneServer[]): Table {
   };
 }
 
-type DnsRecord = DnsResult["records"][number];
-
 /** @param markOf what to say of a record that not all resolvers have; null for the others */
 function recordTable(
   records: readonly DnsRecord[],
@@ -93,7 +84,7 @@ function recordTable(
   };
 }
 
-const OUTCOMES: Readonly<Record<Reply["outcome"], string | null>> = {
+const OUTCOMES: Readonly<Record<DnsReply["outcome"], string | null>> = {
   answer: null,
   "no-data": "the name exists, but has no record of this type",
   "name-error": "the name does not exist",
@@ -104,7 +95,7 @@ const OUTCOMES: Readonly<Record<Reply["outcome"], string | null>> = {
 };
 
 /** Outcomes whose records can be compared. */
-const ANSWERS: readonly Reply["outcome"][] = ["answer", "no-data", "name-error"];
+const ANSWERS: readonly DnsReply["outcome"][] = ["answer", "no-data", "name-error"];
 
 /** Near enough for a mark; the comparison is exact. */
 const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
@@ -113,7 +104,7 @@ const isSame = (one: string, other: string) => one.toLowerCase() === other.toLow
 const FEW_RECORDS = 8;
 
 /** The replies of several resolvers; a record that not all have is marked. */
-function repliesTables(replies: readonly Reply[]): Table[] {
+function repliesTables(replies: readonly DnsReply[]): Table[] {
   const answers = replies.filter(({ outcome }) => ANSWERS.includes(outcome));
   const isFew = answers.every(({ records }) => records.length <= FEW_RECORDS);
   const markOf = ({ type, value }: DnsRecord) => {
@@ -171,11 +162,9 @@ function replyFacts(
       return ["Reason", [reason, text].filter(Boolean).join(": "), "warn"];
     }),
     ["SOA", soa && `${soa.name} ${soa.value}, kept for ${soa.ttl} s`],
-    ...asked.map(
-      ({ server: at, transport: over, outcome: end, ms }, index): FactRow => [
-        `Attempt ${index + 1}`,
-        `${at} over ${over.toUpperCase()}: ${end} after ${ms} ms`,
-      ],
-    ),
+    ...asked.map((one, at): FactRow => {
+      const over = one.transport.toUpperCase();
+      return [`Attempt ${at + 1}`, `${one.server} over ${over}: ${one.outcome} after ${one.ms} ms`];
+    }),
   ];
 }

@@ -32,6 +32,9 @@ export type DnsResult = ValueOf<ReturnType<typeof dnsResult>>;
 /** The reply of one resolver about a name. */
 export type DnsReply = ValueOf<ReturnType<typeof dnsReply>>;
 
+/** A record of an answer. */
+export type DnsRecord = DnsReply["records"][number];
+
 /** A kind of difference between the replies of resolvers. */
 export type Difference = NonNullable<DnsResult["details"]["differences"]>[number];
 

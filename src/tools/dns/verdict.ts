@@ -1,5 +1,5 @@
+import { nameText } from "../../dns/dnssec/wording.ts";
 import { blockReason, staleReason } from "../../dns/message/codes.ts";
-import { withoutFinalDot } from "../../dns/message/name.ts";
 import { WITHOUT_EDNS } from "../../dns/outcome.ts";
 import { listText, plural } from "../../util/text.ts";
 import type { Difference, DnsReply, DnsResult } from "./result.ts";
@@ -20,7 +20,7 @@ export function dnsVerdict(
   const resolver = from === "zone" ? "The zone" : from;
   const { question, extendedErrors = [], resolvers, incomplete, dnssec, attempts = [] } = details;
   const { type } = question;
-  const name = question.name === "." ? "the root" : withoutFinalDot(question.name);
+  const name = nameText(question.name);
   const asked = records.filter((record) => record.type === type).length;
   const code = asked > 0 ? "answer" : incomplete ? "incomplete" : "no-data";
   const blocked = blockReason(extendedErrors);

@@ -1,4 +1,5 @@
 /** What the answers of a zone's servers show side by side. */
+import { nameText } from "../../dns/dnssec/wording.ts";
 import { withoutFinalDot } from "../../dns/message/name.ts";
 import { type DnsOutcome, NO_SERVER } from "../../dns/outcome.ts";
 import { listText, plural } from "../../util/text.ts";
@@ -25,18 +26,10 @@ interface Look {
   readonly question: DnsOutcome["question"];
 }
 
-/** The findings, with # for the servers that each is about. */
-const TEXTS = {
-  lame: "No authority for the zone, though named as one: #.",
-  silent: "No answer from #. If nothing answers over IPv6, this machine's own may be at fault.",
-  "serials-differ": "Serials differ: #. A copy may be old.",
-  "answers-differ":
-    "Answers differ: #. A copy may be old, or servers may answer by place or in turns.",
-  "unsigned-server": "No signatures from #. Resolvers that validate refuse what they say.",
-  "no-ipv6": "No IPv6 address: #.",
-} as const;
-
-type Code = keyof typeof TEXTS;
+/** What the findings may mean. */
+const PERHAPS_HERE = "If nothing answers over IPv6, this machine's own may be at fault.";
+const PERHAPS_OLD = "A copy may be old, or servers may answer by place or in turns.";
+const REFUSED = "Resolvers that validate refuse what they say.";
 
 /** Servers and characters of an answer in a sentence; the rows have all servers. */
 const MAX_LISTED = 6;
@@ -51,23 +44,23 @@ export function judgeZone({ zone, names, servers, addresses, rows, question }: L
   const serials = split(answering, ({ serial }) => `${serial}`);
   const answers = split(answering, ({ reply }) => reply && answerText(reply));
   const unsigned = answering.filter(({ signed }) => !signed);
-  const about: Readonly<Record<Code, readonly Listed[]>> = {
-    ...{ lame, silent, "serials-differ": serials.fewer, "answers-differ": answers.fewer },
-    "unsigned-server": unsigned.length < answering.length ? unsigned : [],
-    "no-ipv6": servers.filter(({ lacksIpv6 }) => lacksIpv6),
-  };
-  const lists = { "serials-differ": serials.text, "answers-differ": answers.text };
-  const findings = (Object.keys(TEXTS) as Code[]).flatMap((code) => {
-    const text = TEXTS[code].replace(
-      "#",
-      () => lists[code as keyof typeof lists] ?? hosts(about[code]),
-    );
-    return about[code].length > 0 ? [{ code, servers: namesOf(about[code]), text }] : [];
-  });
+  const notAllSigned = unsigned.length < answering.length ? unsigned : [];
+  const ipv4Only = servers.filter(({ lacksIpv6 }) => lacksIpv6);
+  const found = [
+    [lame, "lame", `No authority for the zone, though named as one: ${hosts(lame)}.`],
+    [silent, "silent", `No answer from ${hosts(silent)}. ${PERHAPS_HERE}`],
+    [serials.fewer, "serials-differ", `Serials differ: ${serials.text}. A copy may be old.`],
+    [answers.fewer, "answers-differ", `Answers differ: ${answers.text}. ${PERHAPS_OLD}`],
+    [notAllSigned, "unsigned-server", `No signatures from ${hosts(notAllSigned)}. ${REFUSED}`],
+    [ipv4Only, "no-ipv6", `No IPv6 address: ${hosts(ipv4Only)}.`],
+  ] as const;
+  const findings = found.flatMap(([about, code, text]) =>
+    about.length > 0 ? [{ code, servers: namesOf(about), text }] : [],
+  );
   const [serial] = serials.fewer.length === 0 ? answering : [];
   const sentences = [
     `${asked.length} of ${plural(addresses.length, "address")} of ${servers.length < names.length ? `${servers.length} of ` : ""}${plural(names.length, "name server")} were asked,`,
-    `and ${answering.length} of ${asked.length} answer for ${zone === "." ? "the root" : withoutFinalDot(zone)}${serial ? `, with serial ${serial.serial}` : ""}.`,
+    `and ${answering.length} of ${asked.length} answer for ${nameText(zone)}${serial ? `, with serial ${serial.serial}` : ""}.`,
     ...findings.map(({ text }) => text),
   ];
   const reply =
