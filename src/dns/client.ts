@@ -3,11 +3,11 @@ import type { IpAddress } from "../addr/ip.ts";
 import { tryParseIpv6 } from "../addr/ipv6.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
 import { systemClock } from "../util/clock.ts";
-import { inquire } from "./inquiry.ts";
+import { inquire, type Terms } from "./inquiry.ts";
 import { createQuestion, type QuestionFlags } from "./message/message.ts";
 import { withoutFinalDot } from "./message/name.ts";
 import type { RecordType } from "./message/record.ts";
-import type { DnsOutcome } from "./outcome.ts";
+import { type DnsOutcome, valuesIn } from "./outcome.ts";
 import { type DnsServer, formatDnsServer } from "./server.ts";
 import type { ExchangeContext } from "./transport/exchange.ts";
 import { systemSockets } from "./transport/sockets.ts";
@@ -15,10 +15,7 @@ import { systemSockets } from "./transport/sockets.ts";
 /** Servers of one client; a system's resolver configuration has three. */
 export const MAX_SERVERS = 16;
 
-/** Milliseconds from a question to its outcome, whatever the servers do. */
-export const QUERY_TIMEOUT_MS = 5000;
-
-/** The same for the name of a hop, which is less important. */
+/** Milliseconds for the name of a hop, which is less important than other questions. */
 export const HOP_NAME_TIMEOUT_MS = 2000;
 
 /** Questions of one client under way. */
@@ -33,14 +30,7 @@ export interface DnsClientOptions extends Partial<ExchangeContext> {
 }
 
 /** How to ask one question. */
-export interface QueryOptions extends QuestionFlags {
-  /** Milliseconds until the outcome is `timeout`. */
-  readonly timeoutMs?: number;
-  /** Ends the question with the outcome `aborted`. */
-  readonly signal?: AbortSignal;
-  /** Whose share of the questions under way it uses. */
-  readonly client?: string;
-}
+export interface QueryOptions extends QuestionFlags, Terms {}
 
 /** A stub resolver without a cache. */
 export interface DnsClient {
@@ -71,9 +61,9 @@ export function createDnsClient({
   }));
   const slots = new FairSlots(maxQuestions);
   return {
-    async query(name, type, { timeoutMs = QUERY_TIMEOUT_MS, signal, client, ...flags } = {}) {
-      const question = createQuestion(name, type, flags);
-      return inquire(context, remembered, question, { timeoutMs, slots, signal, client });
+    async query(name, type, options = {}) {
+      const { timeoutMs, signal, client, ...flags } = options;
+      return inquire(context, remembered, slots, createQuestion(name, type, flags), options);
     },
   };
 }
@@ -81,10 +71,7 @@ export function createDnsClient({
 /** The IPv6 addresses of a name in the order of the answer, empty if it has none, with the outcome. */
 export async function lookupAddresses(client: DnsClient, name: string, options?: QueryOptions) {
   const outcome = await client.query(name, "AAAA", options);
-  const records = outcome.kind === "answer" ? outcome.records : [];
-  const addresses = records.flatMap(({ type, value }) =>
-    type === "AAAA" ? (tryParseIpv6(value) ?? []) : [],
-  );
+  const addresses = valuesIn(outcome, "AAAA").flatMap((value) => tryParseIpv6(value) ?? []);
   return { outcome, addresses };
 }
 
@@ -95,7 +82,6 @@ export async function lookupAddresses(client: DnsClient, name: string, options?:
 export async function lookupHostname(client: DnsClient, ip: IpAddress, options: QueryOptions = {}) {
   const asked = { timeoutMs: HOP_NAME_TIMEOUT_MS, ...options };
   const outcome = await client.query(reverseName(ip), "PTR", asked);
-  const records = outcome.kind === "answer" ? outcome.records : [];
-  const pointer = records.find(({ type }) => type === "PTR");
-  return pointer === undefined ? null : withoutFinalDot(pointer.value);
+  const [hostname] = valuesIn(outcome, "PTR");
+  return hostname === undefined ? null : withoutFinalDot(hostname);
 }

@@ -4,7 +4,7 @@ import { tryParseIpv6 } from "../addr/ipv6.ts";
 import { formatPrefix, type Prefix, parsePrefix, prefixContains } from "../addr/prefix.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
 import { type DnsClient, lookupAddresses } from "./client.ts";
-import { type DnsOutcome, isDecisive } from "./outcome.ts";
+import { type DnsOutcome, isDecisive, valuesIn } from "./outcome.ts";
 
 /** An address that leads to a translator from IPv6 to IPv4. */
 export type Translation = NonNullable<ReturnType<typeof translationOf>>;
@@ -47,19 +47,16 @@ export function translationOf(client: DnsClient, ip: string) {
   const prefixes = [WELL_KNOWN, ...(memories.get(client)?.prefixes ?? [])];
   const prefix = prefixes.find((each) => prefixContains(each, address));
   if (prefix === undefined) return null;
-  const inside = extractNat64(address, prefix.length);
   return {
     ip,
     /** The translator's prefix, in CIDR notation. */
     prefix: formatPrefix(prefix),
     /** The IPv4 address inside. */
-    ipv4: formatIpv4(inside),
+    ipv4: formatIpv4(extractNat64(address, prefix.length)),
   };
 }
 
 /** The addresses in an answer of a resolver that lead to a translator. */
 export function translationsIn(client: DnsClient, outcome: DnsOutcome): readonly Translation[] {
-  const records = "records" in outcome ? outcome.records : [];
-  const addresses = records.filter(({ type }) => type === "AAAA");
-  return addresses.flatMap(({ value }) => translationOf(client, value) ?? []);
+  return valuesIn(outcome, "AAAA").flatMap((value) => translationOf(client, value) ?? []);
 }

@@ -18,6 +18,9 @@ import {
   startExchange,
 } from "./transport/exchange.ts";
 
+/** Milliseconds from a question to its outcome, whatever the servers do. */
+export const QUERY_TIMEOUT_MS = 5000;
+
 /** When attempts begin at the latest while no answer has come, in milliseconds after the question. */
 const ATTEMPT_STARTS_MS: readonly number[] = [0, 1000, 2500];
 
@@ -40,31 +43,33 @@ interface RunningAttempt {
   readonly server: RememberedServer;
   readonly exchange: Exchange;
   readonly startMs: number;
-  endMs: number;
-  result: ServerResult | null;
+  endMs?: number;
+  result?: ServerResult;
 }
 
-/** How one question is asked. */
-interface Terms {
-  readonly timeoutMs: number;
-  /** A question holds one for all its attempts, so that questions cannot wait for each other. */
-  readonly slots: FairSlots;
+/** For how long a question is asked, and for whom. */
+export interface Terms {
+  /** Milliseconds until the outcome is `timeout`. */
+  readonly timeoutMs?: number;
   /** Ends the question with the outcome `aborted`. */
-  readonly signal: AbortSignal | undefined;
-  readonly client: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Whose share of the questions under way it uses. */
+  readonly client?: string;
 }
 
 /**
  * Asks one question. Its servers are asked one after the other, those that have failed last. A failure leads to
  * the next at once, and earlier attempts go on.
  *
+ * @param slots a question holds one for all its attempts, so that questions cannot wait for each other
  * @throws what is not an error of the network
  */
 export function inquire(
   context: ExchangeContext,
   servers: readonly RememberedServer[],
+  slots: FairSlots,
   question: Question,
-  { timeoutMs, slots, signal, client }: Terms,
+  { timeoutMs = QUERY_TIMEOUT_MS, signal, client = "" }: Terms,
 ): Promise<DnsOutcome> {
   const { promise, resolve, reject } = Promise.withResolvers<DnsOutcome>();
   const { clock } = context;
@@ -86,7 +91,7 @@ export function inquire(
   };
 
   async function start(): Promise<void> {
-    leave = await slots.wait(client ?? "", over.signal);
+    leave = await slots.wait(client, over.signal);
     // The question can end at the moment at which it gets its slot.
     if (over.signal.aborted) return leave?.();
     cancelTimer();
@@ -99,16 +104,15 @@ export function inquire(
   /** Begins an attempt. A question that waited for its slot does not also wait for a silent server. */
   function beginNext(): void {
     begin();
-    const [next = 0] = moments.splice(0, 1);
-    waitUntil(next, () => {
-      for (const { server, startMs, result } of attempts) if (!result) noteFailure(server, startMs);
+    waitUntil(moments.shift() ?? 0, () => {
+      for (const attempt of attempts) if (!attempt.result) noteFailure(attempt);
       if (moments.length > 0) beginNext();
       else end(null);
     });
   }
 
   /** A server that has answered another question since is only slow with this one. */
-  function noteFailure(server: RememberedServer, startMs: number): void {
+  function noteFailure({ server, startMs }: RunningAttempt): void {
     if (server.answeredMs < startMs) server.failedMs = clock.nowMs();
   }
 
@@ -121,7 +125,7 @@ export function inquire(
     const isLast = attempts.length > 1 && attempts.some((other) => other.server === server);
     const withEdns = question.dnssec === true || !isLast;
     const exchange = startExchange(context, server.address, question, withEdns);
-    const attempt: RunningAttempt = { server, exchange, startMs, endMs: startMs, result: null };
+    const attempt: RunningAttempt = { server, exchange, startMs };
     attempts.push(attempt);
     exchange.result.then(
       (result) => receive(attempt, result),
@@ -134,17 +138,17 @@ export function inquire(
 
   function receive(attempt: RunningAttempt, result: ServerResult): void {
     if (over.signal.aborted) return;
-    const { server, startMs } = attempt;
-    if (result.kind !== "unreachable") server.answeredMs = clock.nowMs();
-    else if (!isShortage(result.code)) noteFailure(server, startMs);
+    const { server } = attempt;
     attempt.result = result;
     attempt.endMs = clock.nowMs();
+    if (result.kind !== "unreachable") server.answeredMs = attempt.endMs;
+    else if (!isShortage(result.code)) noteFailure(attempt);
     const resolution = resolutionOf(server.text, question, result);
     resolutions.push(resolution);
     const isAnswered = isDecisive(resolution);
     queue = queue.filter((other) => other !== server);
     if (!isAnswered && attempts.length < servers.length) begin();
-    else if (isAnswered || attempts.every((one) => one.result !== null)) end(null);
+    else if (isAnswered || attempts.every((one) => one.result)) end(null);
   }
 
   /** @param resolution null for the best of what has come */
@@ -155,11 +159,11 @@ export function inquire(
       ...(resolution ?? conclude(resolutions, isTimeout)),
       question: { name, type, ...(asked === "CH" && { class: asked }) },
       queryTimeMs: Math.round(elapsedMs()),
-      attempts: attempts.map(({ server, exchange, startMs, endMs, result }) => ({
+      attempts: attempts.map(({ server, exchange, startMs, endMs = clock.nowMs(), result }) => ({
         server: server.text,
-        transport: result?.transport ?? exchange.transport,
-        ms: Math.round((result === null ? clock.nowMs() : endMs) - startMs),
-        outcome: result === null ? "timeout" : outcomeName(result),
+        transport: (result ?? exchange).transport,
+        ms: Math.round(endMs - startMs),
+        outcome: result ? outcomeName(result) : "timeout",
       })),
     });
   }
@@ -169,7 +173,7 @@ export function inquire(
     over.abort();
     cancelTimer();
     signal?.removeEventListener("abort", abort);
-    const silent = attempts.filter(({ result }) => result === null);
+    const silent = attempts.filter(({ result }) => !result);
     for (const { exchange } of silent) exchange.stop();
     leave?.();
     return silent.length > 0;

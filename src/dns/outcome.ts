@@ -1,6 +1,6 @@
 import type { ExtendedError } from "./message/codes.ts";
 import { FLAG, type Question } from "./message/message.ts";
-import type { DnsRecord } from "./message/record.ts";
+import type { DnsRecord, RecordType } from "./message/record.ts";
 import { interpret } from "./message/response.ts";
 import type { ServerResult } from "./transport/exchange.ts";
 import type { Transport } from "./transport/transport.ts";
@@ -16,9 +16,9 @@ const SHORTAGES: readonly string[] = ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "
 
 /** The server that decided the outcome, and what it said. */
 interface FromServer {
-  /** The server's address and port: `[2001:db8::53]:53`. */
-  readonly server: string;
-  readonly transport: Transport;
+  /** The server's address and port: `[2001:db8::53]:53`; absent if the resolver has none. */
+  readonly server?: string;
+  readonly transport?: Transport;
   /** The response code's name, or a name of our own if no code explains the outcome; see DnsOutcome. */
   readonly rcode: string;
   /** True if the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
@@ -45,17 +45,18 @@ export type Resolution =
       readonly kind: "answer" | "no-data" | "name-error" | "failure" | "malformed";
     })
   | (FromServer & { readonly kind: "unreachable"; readonly reason: string })
-  | typeof NO_SERVER
   | { readonly kind: "timeout" | "aborted" };
 
+/** What a server said that said nothing. */
+const NOTHING = { authenticated: false, extendedErrors: [], records: [] } as const;
+
 /** The resolution of a resolver without servers, as that of a machine whose /etc/resolv.conf names none. */
-export const NO_SERVER: Omit<FromServer, "server" | "transport"> & {
-  readonly kind: "unreachable";
-  readonly reason: string;
-} = {
-  ...{ kind: "unreachable", rcode: "UNREACHABLE", reason: "resolvers-none" },
-  ...{ authenticated: false, extendedErrors: [], records: [] },
-};
+export const NO_SERVER = {
+  kind: "unreachable",
+  rcode: "UNREACHABLE",
+  reason: "resolvers-none",
+  ...NOTHING,
+} as const;
 
 /** One attempt at a server, and its outcome. */
 export interface Attempt {
@@ -92,20 +93,12 @@ export type DnsOutcome = Resolution & {
 };
 
 /** True if this machine, not the server, is why a server could not be asked. */
-export function isShortage(errno: string): boolean {
-  return SHORTAGES.includes(errno);
-}
+export const isShortage = (errno: string) => SHORTAGES.includes(errno);
 
 /** Reads the result of one server as an answer to the question. */
 export function resolutionOf(server: string, question: Question, result: ServerResult): Resolution {
-  const from = {
-    server,
-    transport: result.transport,
-    rcode: "MALFORMED",
-    authenticated: false,
-    extendedErrors: [],
-    records: [],
-  };
+  const { transport } = result;
+  const from = { server, transport, rcode: "MALFORMED", ...NOTHING };
   if (result.kind === "malformed") return { ...from, kind: "malformed" };
   if (result.kind === "referral") {
     const message = question.dnssec && { message: result.bytes };
@@ -147,12 +140,10 @@ export const WITHOUT_EDNS = " without EDNS";
 
 /** How an attempt names its result. */
 export function outcomeName(result: ServerResult): string {
-  if (result.kind === "message")
-    return `${result.message.rcode}${result.isPlain ? WITHOUT_EDNS : ""}`;
-  if (result.kind !== "unreachable") return result.kind;
-  return result.transport === "udp"
-    ? result.code
-    : `${result.code} over ${result.transport.toUpperCase()}`;
+  const { kind, transport } = result;
+  if (kind === "message") return `${result.message.rcode}${result.isPlain ? WITHOUT_EDNS : ""}`;
+  if (kind !== "unreachable") return kind;
+  return transport === "udp" ? result.code : `${result.code} over ${transport.toUpperCase()}`;
 }
 
 /** True if the server answered the question, so that no other server needs to be asked. */
@@ -166,4 +157,10 @@ export function conclude(resolutions: readonly Resolution[], isTimeout: boolean)
   const best = resolutions.find(isDecisive) ?? first("failure") ?? first("malformed");
   if (best !== undefined) return best;
   return (isTimeout ? undefined : resolutions[0]) ?? { kind: "timeout" };
+}
+
+/** The values of the records of a type in an answer; none of any other outcome. */
+export function valuesIn(outcome: DnsOutcome, type: RecordType): readonly string[] {
+  const records = outcome.kind === "answer" ? outcome.records : [];
+  return records.filter((record) => record.type === type).map(({ value }) => value);
 }
