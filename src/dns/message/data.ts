@@ -4,8 +4,8 @@ import { ipv6FromBytes } from "../../addr/ipv6.ts";
 import { ByteReader } from "../../util/bytes.ts";
 import { byteTexts, DnsFormatError } from "./name.ts";
 
-/** Characters in a row of hex or base64, as `dig` cuts them. */
-const WORD_CHARACTERS = 56;
+/** The characters in a row of hex or base64, as `dig` cuts them. */
+const WORD = /.{1,56}/g;
 
 /** The bytes of a character-string. */
 const QUOTED_BYTE_TEXT = byteTexts(0x20, '"\\');
@@ -18,8 +18,9 @@ export const DATA_READERS = {
   uint8: (reader) => String(reader.uint8()),
   uint16: (reader) => String(reader.uint16()),
   uint32: (reader) => String(reader.uint32()),
-  ipv4: readIpv4,
-  ipv6: readIpv6,
+  ipv4: (reader) => formatIpv4(ipv4FromWord(reader.uint32())),
+  /** RFC 5952. */
+  ipv6: (reader) => formatIpv6(ipv6FromBytes(reader.take(16))),
   string: (reader) => quotedText(reader.take(reader.uint8())),
   strings: readTexts,
   tag: readTag,
@@ -40,16 +41,6 @@ export const DATA_READERS = {
 
 function rest(reader: ByteReader): Uint8Array {
   return reader.take(reader.remaining);
-}
-
-/** Reads four bytes as dotted decimal. */
-function readIpv4(reader: ByteReader): string {
-  return formatIpv4(ipv4FromWord(reader.uint32()));
-}
-
-/** Reads sixteen bytes as an IPv6 address; RFC 5952. */
-function readIpv6(reader: ByteReader): string {
-  return formatIpv6(ipv6FromBytes(reader.take(16)));
 }
 
 /** Reads the name of a property. Throws DnsFormatError if it is not of letters and digits; RFC 8659 section 4.1. */
@@ -94,7 +85,7 @@ function hexText(reader: ByteReader): string {
 }
 
 function inWords(text: string): string {
-  return text.match(new RegExp(`.{1,${WORD_CHARACTERS}}`, "g"))?.join(" ") ?? "";
+  return text.match(WORD)?.join(" ") ?? "";
 }
 
 /** Reads the rest in the form for types that are not known; RFC 3597 section 5. */
@@ -178,5 +169,5 @@ export function tryReadAddress(family: number, bytes: Uint8Array): string | null
   const whole = new Uint8Array(family === 1 ? 4 : 16);
   if ((family !== 1 && family !== 2) || bytes.length > whole.length) return null;
   whole.set(bytes);
-  return (family === 1 ? readIpv4 : readIpv6)(new ByteReader(whole));
+  return DATA_READERS[family === 1 ? "ipv4" : "ipv6"](new ByteReader(whole));
 }

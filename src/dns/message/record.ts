@@ -37,11 +37,12 @@ const READERS = {
   hostIdentity: readHostIdentity,
 } satisfies Record<string, (reader: ByteReader, names: NameReader) => string>;
 
-/** Reads a host in one of several forms, of which 0 means none, and the unknown form is that of other data. */
+/** The forms of a host by their numbers: none, an address, or a name. */
+const HOSTS = [() => ".", DATA_READERS.ipv4, DATA_READERS.ipv6, READERS.name] as const;
+
+/** Reads a host in one of several forms; the unknown form is that of other data. */
 function readHost(form: number, reader: ByteReader, names: NameReader): string {
-  if (form === 0) return ".";
-  if (form === 3) return names.read(reader);
-  return (form === 1 ? DATA_READERS.ipv4 : form === 2 ? DATA_READERS.ipv6 : readUnknown)(reader);
+  return (HOSTS[form] ?? readUnknown)(reader, names);
 }
 
 /** Reads whether discovery is optional, the form of a relay, and the relay; RFC 8777 section 4.2. */
