@@ -51,13 +51,10 @@ const UNTRUSTED = /\[ *(?:START|ADDPEND|REVOKED|REMOVED) *\]/;
 
 /** Lines without comments; what is in parentheses is on the first of them. */
 function linesOf(text: string): readonly string[] {
-  const lines = text
-    .split("\n")
-    .map((line) =>
-      !line.includes(";") ? line : UNTRUSTED.test(line) ? "" : line.replace(/;.*/, ""),
-    );
-  if (!text.includes("(")) return lines;
-  const joined = lines.join("\n").replaceAll(/\(([^()]*)\)/g, (_, inner: string) => {
+  const withoutComment = (line: string) =>
+    line.includes(";") && UNTRUSTED.test(line) ? "" : line.replace(/;.*/, "");
+  const lines = text.split("\n").map(withoutComment).join("\n");
+  const joined = lines.replaceAll(/\(([^()]*)\)/g, (_, inner: string) => {
     const parts = inner.split("\n");
     return parts.join(" ") + "\n".repeat(parts.length - 1);
   });

@@ -10,14 +10,7 @@ import {
   tryParseKey,
   tryParseKeyDigest,
 } from "./key.ts";
-import {
-  MAX_DIGESTS,
-  MAX_ITERATIONS,
-  MAX_KEYS,
-  MAX_LABELS_AHEAD,
-  MAX_SIGNATURES,
-  type Work,
-} from "./limits.ts";
+import { MAX, type Work } from "./limits.ts";
 import { isWithin, labelsOf, parentOf } from "./names.ts";
 import { readNsec } from "./nsec.ts";
 import { readNsec3 } from "./nsec3.ts";
@@ -122,7 +115,7 @@ export class Chain {
   askAhead(name: string): void {
     const anchor = this.anchorOf(name);
     for (let zone = name; zone !== anchor; zone = parentOf(zone)) {
-      const isLikely = labelsOf(zone).length <= MAX_LABELS_AHEAD;
+      const isLikely = labelsOf(zone).length <= MAX.labelsAhead;
       if (zone === name || isLikely) this.#fetch(zone, "DS");
       if (zone !== name && isLikely) this.#fetch(zone, "DNSKEY");
     }
@@ -188,8 +181,8 @@ export class Chain {
       const denials = isHashed ? readNsec3(sets, by, this.#options.work) : readNsec(sets);
       const { hashing } = denials;
       habits.hashing = hashing;
-      if (hashing && hashing.iterations > MAX_ITERATIONS) {
-        throw insecure`${nameText(by)} hashes names with ${hashing.iterations} iterations of NSEC3; a zone with more than ${MAX_ITERATIONS} counts as not signed (RFC 9276).`;
+      if (hashing && hashing.iterations > MAX.iterations) {
+        throw insecure`${nameText(by)} hashes names with ${hashing.iterations} iterations of NSEC3; a zone with more than ${MAX.iterations} counts as not signed (RFC 9276).`;
       }
       const found = prove(denials, claim);
       shown.proof = found.steps;
@@ -266,7 +259,7 @@ export class Chain {
   /** Checks the keys of a zone; RFC 4035 section 5.2. */
   async #open(name: string, digests: readonly KeyDigest[]): Promise<Zone> {
     const ds = digests
-      .slice(0, MAX_DIGESTS)
+      .slice(0, MAX.digests)
       .map((each) => ({ ...showKey(each), digest: digestName(each.digestType) }));
     const link: ChainLink = { zone: name, status: "secure", ds, keys: [], sets: [] };
     const zone: Zone = { keys: [], link, habits: { algorithms: new Set() } };
@@ -286,7 +279,7 @@ export class Chain {
     const zone = nameText(link.zone);
     const isAnchor = this.anchorOf(link.zone) === link.zone;
     const from = isAnchor ? "trust anchor" : "DS record";
-    const usable = digests.filter(isUsableDigest).slice(0, MAX_DIGESTS);
+    const usable = digests.filter(isUsableDigest).slice(0, MAX.digests);
     if (usable.length === 0) {
       const kinds = new Set(link.ds.map(({ algorithm, digest }) => `${algorithm} with ${digest}`));
       const text = `Each ${from} of ${zone} is of a kind that is not used here (${[...kinds].join(", ")})`;
@@ -302,7 +295,7 @@ export class Chain {
     if (!set) throw missing`${zone} has a DS record and no DNSKEY record.`;
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
     const trusted = usable.flatMap((ds) => {
-      const tried = keys.filter((key) => key.isUsable && isBy(key, ds)).slice(0, MAX_KEYS);
+      const tried = keys.filter((key) => key.isUsable && isBy(key, ds)).slice(0, MAX.keys);
       return tried.filter((key) => isDigestOf(ds, link.zone, key));
     });
     link.keys = keys.map((key) => ({ ...showKey(key), trusted: trusted.includes(key) }));
@@ -328,7 +321,7 @@ export class Chain {
       .sort((a, b) => Number(isKnown(b)) - Number(isKnown(a)));
     for (const { algorithm } of own) habits.algorithms.add(algorithmName(algorithm));
     let problem: Problem | undefined;
-    for (const signature of own.slice(0, MAX_SIGNATURES)) {
+    for (const signature of own.slice(0, MAX.signatures)) {
       const fault = findFault(set, signature, keys, now, work);
       if (!(fault && problem)) shown.signature = showSignature(signature, now);
       if (fault === null) {
@@ -339,8 +332,8 @@ export class Chain {
       problem ??= fault;
     }
     if (!problem) throw missing`${setText(set)} has no signature by ${nameText(link.zone)}.`;
-    if (own.length <= MAX_SIGNATURES) throw problem;
-    throw budget`${setText(set)} has ${own.length} signatures, and the first ${MAX_SIGNATURES} are not valid. ${problem.message}`;
+    if (own.length <= MAX.signatures) throw problem;
+    throw budget`${setText(set)} has ${own.length} signatures, and the first ${MAX.signatures} are not valid. ${problem.message}`;
   }
 
   /** Checks a set with the keys of a zone, and adds it to what documents show of the zone. */
@@ -362,7 +355,7 @@ export class Chain {
   /** The zones that may sign for a name, of those that signed: at or above it, not above its trust anchor. */
   #signersOf({ name, type }: Pick<RecordSet, "name" | "type">, { signatures }: RecordSet) {
     const anchor = this.anchorOf(name);
-    const signers = signatures.slice(0, MAX_SIGNATURES).map(({ signer }) => signer);
+    const signers = signatures.slice(0, MAX.signatures).map(({ signer }) => signer);
     return [...new Set(signers)].filter((signer) => {
       // A zone's DS records are its parent's.
       if (type === "DS" && signer === name && name !== ".") return false;

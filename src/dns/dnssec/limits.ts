@@ -23,20 +23,19 @@ export const COST_US = {
   hashRound: 0.4,
 } as const;
 
-/** Signatures of a record set that are looked at; a rollover of keys and algorithm needs four. */
-export const MAX_SIGNATURES = 8;
-
-/** DS records of a zone that are looked at. */
-export const MAX_DIGESTS = 16;
-
-/** Keys with the tag and algorithm of a signature or DS record that are tried: two keys have one tag once in 65,536. */
-export const MAX_KEYS = 4;
-
-/** Iterations of NSEC3 above which a zone counts as not signed; RFC 9276 section 3.2. */
-export const MAX_ITERATIONS = 100;
-
-/** Labels of the zones that are asked about before it is known that they are zones; deeper ones are rare. */
-export const MAX_LABELS_AHEAD = 4;
+/** How much of what a zone has is looked at. */
+export const MAX = {
+  /** Signatures of a record set; a rollover of keys and algorithm needs four. */
+  signatures: 8,
+  /** DS records of a zone. */
+  digests: 16,
+  /** Keys with the tag and algorithm of a signature or DS record: two keys have one tag once in 65,536. */
+  keys: 4,
+  /** Iterations of NSEC3, above which a zone counts as not signed; RFC 9276 section 3.2. */
+  iterations: 100,
+  /** Labels of the zones that are asked about before it is known that they are zones; deeper ones are rare. */
+  labelsAhead: 4,
+} as const;
 
 /** Milliseconds for a verdict. */
 const VERDICT_TIMEOUT_MS = 5000;

@@ -4,7 +4,12 @@ import { type RecordSet, valuesOf } from "./record-set.ts";
 
 /** The NSEC records of a zone, one of each name; RFC 4034 section 4. Throws as `valuesOf`. */
 export function readNsec(sets: readonly RecordSet[]): Denials {
-  const links = sets.map((set) => readLink(set.name, valuesOf(set)[0] as string));
+  const links = sets.map((set) => {
+    const [value = ""] = valuesOf(set);
+    const [next = "", ...types] = value.split(" ");
+    const text = `${set.name} NSEC ${value}`;
+    return { owner: set.name, next: next.toLowerCase(), types, isOptOut: false, text };
+  });
   const between = (name: string) =>
     links.find(({ owner, next, types }) => {
       const isBelowCut = leadsAway(types) && isWithin(name, owner);
@@ -23,16 +28,9 @@ export function readNsec(sets: readonly RecordSet[]): Denials {
     },
     encloser(name) {
       const before = between(name);
-      const others = before ? [before.owner, before.next] : [];
-      const labels = others.map((other) => commonLabels(name, other));
-      return before && ancestorOf(name, Math.max(...labels));
+      if (before === undefined) return undefined;
+      const labels = [before.owner, before.next].map((other) => commonLabels(name, other));
+      return ancestorOf(name, Math.max(...labels));
     },
   };
-}
-
-/** A name that exists, and the next one in canonical order. */
-function readLink(owner: string, value: string) {
-  const [next = "", ...types] = value.split(" ");
-  const text = `${owner} NSEC ${value}`;
-  return { owner, next: next.toLowerCase(), types, isOptOut: false, text };
 }

@@ -3,7 +3,7 @@ import { CLASSES } from "../message/message.ts";
 import { encodeName } from "../message/name.ts";
 import { typeCode } from "../message/record.ts";
 import { canVerify, type Key } from "./key.ts";
-import { COST_US, MAX_KEYS, type Work } from "./limits.ts";
+import { COST_US, MAX, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
 import { missing, type Problem, wrongSignature } from "./problem.ts";
 import type { RecordSet, Signature } from "./record-set.ts";
@@ -38,7 +38,7 @@ export function findFault(
   if (late !== null)
     return wrongSignature`${subject} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
   const matching = keys.filter((key) => isBy(key, signature));
-  const candidates = matching.filter((key) => key.isUsable).slice(0, MAX_KEYS);
+  const candidates = matching.filter((key) => key.isUsable).slice(0, MAX.keys);
   if (candidates.length === 0) {
     const why = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
     return wrongSignature`${subject} proves nothing: ${nameText(signer)} ${why}.`;

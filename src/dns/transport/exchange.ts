@@ -52,7 +52,7 @@ export function startExchange(
   { sockets, clock }: ExchangeContext,
   server: DnsServer,
   question: Question,
-  withEdns = true,
+  withEdns: boolean,
 ) {
   const firstTransport = server.protocol ?? (question.overTcp ? "tcp" : "udp");
   let transport: Transport = firstTransport;
@@ -106,20 +106,18 @@ export function startExchange(
         reject(error);
       }
     };
-    const opening = sockets.open(transport, server, query.bytes, { message, failed });
-    opening.catch((error) => {
+    const events = { message, failed };
+    const opening = sockets.open(transport, server, query.bytes, events).catch((error): null => {
       const code = errorCode(error);
       if (code === undefined) reject(error);
       else failed(code);
+      return null;
     });
     const cancel = timeoutMs ? clock.after(timeoutMs, () => failed("ETIMEDOUT")) : () => {};
     close = () => {
       isOver = true;
       cancel();
-      opening.then(
-        (socket) => socket.close(),
-        () => {},
-      );
+      opening.then((socket) => socket?.close());
     };
     return promise;
   }

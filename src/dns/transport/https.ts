@@ -1,6 +1,5 @@
 import { formatSocketAddress } from "../../addr/socket-address.ts";
 import { errorCode } from "../../util/errors.ts";
-import type { DnsServer } from "../server.ts";
 import type { Open } from "./transport.ts";
 
 const MEDIA_TYPE = "application/dns-message";
@@ -11,14 +10,31 @@ const MAX_RESPONSE_BYTES = 65_535;
 /** Carries each query over HTTPS; RFC 8484. Bun keeps the connections. @param ca a certificate to trust instead of the usual ones, in PEM */
 export function createHttpsOpener(ca?: string): Open {
   return (server, message, events) => {
+    const { path = "", name } = server;
     const stop = new AbortController();
-    const fail = (error: unknown) => {
+    const response = fetch(`https://${formatSocketAddress(server)}${path}`, {
+      method: "POST",
+      headers: {
+        "content-type": MEDIA_TYPE,
+        accept: MEDIA_TYPE,
+        "accept-encoding": "identity",
+        ...(name && { host: name }),
+      },
+      body: Uint8Array.from(message),
+      redirect: "error",
+      // Every server has it (RFC 8484 section 5.2), and some have nothing else.
+      protocol: "http2",
+      // A few bytes could become any number of them.
+      decompress: false,
+      signal: stop.signal,
+      tls: { ...(name !== undefined && { serverName: name }), ...(ca !== undefined && { ca }) },
+    });
+    response.then(readMessage).then(events.message, (error) => {
       if (stop.signal.aborted) return;
       // The rest of the response is not read.
       stop.abort();
       events.failed(errorCode(error) ?? "UNKNOWN");
-    };
-    void post(server, message, stop.signal, ca).then(events.message, fail);
+    });
     return { close: () => stop.abort() };
   };
 }
@@ -26,31 +42,8 @@ export function createHttpsOpener(ca?: string): Open {
 /** The server did not answer with a DNS message; the code is `HTTP_` and the status, or what is wrong. */
 const httpError = (code: string) => Object.assign(new Error(code), { code });
 
-async function post(
-  server: DnsServer,
-  message: Uint8Array,
-  signal: AbortSignal,
-  ca: string | undefined,
-): Promise<Uint8Array> {
-  const { path = "", name } = server;
-  const response = await fetch(`https://${formatSocketAddress(server)}${path}`, {
-    method: "POST",
-    headers: {
-      "content-type": MEDIA_TYPE,
-      accept: MEDIA_TYPE,
-      "accept-encoding": "identity",
-      ...(name && { host: name }),
-    },
-    body: Uint8Array.from(message),
-    redirect: "error",
-    // Every server has it (RFC 8484 section 5.2), and some have nothing else.
-    protocol: "http2",
-    // A few bytes could become any number of them.
-    decompress: false,
-    signal,
-    tls: { ...(name !== undefined && { serverName: name }), ...(ca !== undefined && { ca }) },
-  });
-  const { status, headers, body } = response;
+/** The message in a response, which is bounded while it is read. */
+async function readMessage({ status, headers, body }: Response): Promise<Uint8Array> {
   if (status !== 200) throw httpError(`HTTP_${status}`);
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== MEDIA_TYPE) throw httpError("HTTP_MEDIA_TYPE");

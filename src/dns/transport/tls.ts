@@ -13,16 +13,14 @@ const MAX_CONNECTIONS = 4;
 interface Query {
   readonly message: Uint8Array;
   readonly events: SocketEvents;
-  /** The connection that it was sent over last. */
-  connection?: TlsConnection;
+  /** Ends the wait for its response on the connection that it was sent over last. */
+  withdraw?: () => void;
 }
 
 interface TlsConnection {
   /** True if it left a query unanswered: it may be dead, so it takes no other before it answers. */
   isSuspect: boolean;
   send(query: Query): void;
-  /** No longer waits for the response to a query. */
-  withdraw(query: Query): void;
 }
 
 /**
@@ -86,16 +84,14 @@ export function createTlsOpener(clock: Clock, ca?: string): Open {
         cancelIdle();
         do lastId = (lastId + 1) & 0xffff;
         while (pending.has(lastId));
-        pending.set(lastId, query);
-        query.connection = connection;
-        socket.write(frameMessage(withId(query.message, lastId)));
-      },
-      withdraw(query) {
-        const [id] = [...pending].find(([, other]) => other === query) ?? [];
-        if (id === undefined) return;
-        pending.delete(id);
-        if (open.size < MAX_CONNECTIONS) connection.isSuspect = true;
-        if (pending.size === 0) end("EOF");
+        const id = lastId;
+        pending.set(id, query);
+        query.withdraw = () => {
+          if (!pending.delete(id)) return;
+          if (open.size < MAX_CONNECTIONS) connection.isSuspect = true;
+          if (pending.size === 0) end("EOF");
+        };
+        socket.write(frameMessage(withId(query.message, id)));
       },
     };
     open.add(connection);
@@ -105,7 +101,7 @@ export function createTlsOpener(clock: Clock, ca?: string): Open {
   return (server, message, events) => {
     const query: Query = { message, events };
     send(server, query);
-    return { close: () => query.connection?.withdraw(query) };
+    return { close: () => query.withdraw?.() };
   };
 }
 

@@ -1,7 +1,6 @@
 import type { Call } from "../../api/endpoint.ts";
 import type { DnsClient, QueryOptions } from "../../dns/client.ts";
 import { translationsIn } from "../../dns/dns64.ts";
-import type { TrustAnchor } from "../../dns/dnssec/chain.ts";
 import { createWork } from "../../dns/dnssec/limits.ts";
 import type { Evidence } from "../../dns/dnssec/problem.ts";
 import type { Reply } from "../../dns/dnssec/record-set.ts";
@@ -17,11 +16,12 @@ import type { DnssecDetails } from "./result.ts";
 type Claim = DnssecDetails["resolver"]["claim"];
 
 /** How a reply is checked. */
-interface Check extends Pick<Call, "signal" | "client">, Pick<ValidateOptions, "unsignedZones"> {
+interface Check
+  extends Pick<Call, "signal" | "client">,
+    Pick<ValidateOptions, "anchors" | "unsignedZones"> {
   /** The resolver that sent it. */
   readonly name: DnssecDetails["resolver"]["name"];
   readonly dnsClient: DnsClient;
-  readonly anchors: readonly TrustAnchor[];
   /** Asks the question of the reply once more. */
   query(options: QueryOptions): Promise<DnsOutcome>;
 }

@@ -16,7 +16,7 @@ import { ByteReader, FormatError } from "../../util/bytes.ts";
 import { systemClock } from "../../util/clock.ts";
 import { attempt } from "../../util/errors.ts";
 import type { Services } from "../services.ts";
-import { isAnswer } from "./comparison.ts";
+import { isAnswer, recordsAsked } from "./comparison.ts";
 import type { DnsQuestion } from "./engine.ts";
 import { requireAnswer } from "./failure.ts";
 import { replyOf } from "./reply.ts";
@@ -143,10 +143,11 @@ export async function askZone(
   const findAddresses = async (server: string) => {
     const replies = await Promise.all([lookUp(server, "AAAA"), lookUp(server, "A")]);
     // Those that the resolver makes (DNS64) are not the server's.
-    const [ipv6 = [], ipv4 = []] = replies.map(({ records, question }) =>
-      records
-        .filter((record) => record.type === question.type)
-        .flatMap(({ value: ip }) => (translationOf(resolver, ip) === null ? [ip] : [])),
+    const isOwn = (ip: string) => translationOf(resolver, ip) === null;
+    const [ipv6 = [], ipv4 = []] = replies.map((reply) =>
+      recordsAsked(reply)
+        .map(({ value }) => value)
+        .filter(isOwn),
     );
     const lacksIpv6 = ipv6.length === 0 && replies.slice(0, 1).every(isAnswer);
     const outcome = replies.every(isAnswer) ? "no-address" : "not-known";
