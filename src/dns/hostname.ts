@@ -4,21 +4,8 @@ import { type IpAddress, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
 import { canonicalName, DnsFormatError, MAX_LABEL_BYTES, withoutFinalDot } from "./message/name.ts";
 import type { RecordType } from "./message/record.ts";
 
-/** A name to ask for, or what is wrong with the text. */
-export type ParsedHostname =
-  | {
-      readonly ok: true;
-      /** ASCII in presentation form, without the final dot; `.` for the root. */
-      readonly name: string;
-    }
-  | {
-      readonly ok: false;
-      readonly code: "INVALID_HOSTNAME" | "INVALID_ADDRESS";
-      /** True if it is an IP address, or looks like one. */
-      readonly isAddress: boolean;
-      /** The fault, as a clause about the text: "it has an empty label". */
-      readonly reason: string;
-    };
+/** A name to ask for, in ASCII in presentation form without the final dot, `.` for the root; or what is wrong with the text. */
+type ParsedHostname = { readonly ok: true; readonly name: string } | ReturnType<typeof refused>;
 
 /** Characters of a host name without its final dot: what 255 bytes on the wire leave. */
 const MAX_HOSTNAME_LENGTH = 253;
@@ -81,8 +68,7 @@ function parseName(name: string, ip: IpAddress | null, type: RecordType): Parsed
   if (ip !== null) return refused("it is an IP address; ask for its name with type=PTR", true);
   const isAddress = looksLikeIpv4(name);
   if (type === "PTR" && (name.includes(":") || isAddress)) {
-    const reason = "it is not a valid IPv4 or IPv6 address";
-    return { ok: false, code: "INVALID_ADDRESS", isAddress, reason };
+    return refused("it is not a valid IPv4 or IPv6 address", isAddress, "INVALID_ADDRESS");
   }
   if (isAddress) return refused("it looks like an IPv4 address", true);
   const character = REFUSED_ASCII.exec(name)?.[0];
@@ -126,8 +112,16 @@ function checkLabels(name: string): ParsedHostname {
   return { ok: true, name };
 }
 
-function refused(reason: string, isAddress = false): ParsedHostname {
-  return { ok: false, code: "INVALID_HOSTNAME", isAddress, reason };
+/**
+ * @param reason the fault, as a clause about the text: "it has an empty label"
+ * @param isAddress true if it is an IP address, or looks like one
+ */
+function refused(
+  reason: string,
+  isAddress = false,
+  code: "INVALID_HOSTNAME" | "INVALID_ADDRESS" = "INVALID_HOSTNAME",
+) {
+  return { ok: false, code, isAddress, reason } as const;
 }
 
 /** A character as a message shows it: its code point unless it is visible. */

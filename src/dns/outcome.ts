@@ -100,10 +100,9 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   const { transport } = result;
   const from = { server, transport, rcode: "MALFORMED", ...NOTHING };
   if (result.kind === "malformed") return { ...from, kind: "malformed" };
-  if (result.kind === "referral") {
-    const message = question.dnssec && { message: result.bytes };
+  const message = question.dnssec && "bytes" in result && { message: result.bytes };
+  if (result.kind === "referral")
     return { ...from, kind: "failure", rcode: "REFERRAL", ...message };
-  }
   if (result.kind === "unreachable") {
     const rcode = isShortage(result.code) ? "SHORTAGE" : "UNREACHABLE";
     return { ...from, kind: "unreachable", rcode, reason: outcomeName(result) };
@@ -118,7 +117,7 @@ export function resolutionOf(server: string, question: Question, result: ServerR
     ...(nsid !== undefined && { nsid }),
     ...(clientSubnet !== undefined && { clientSubnet }),
     records: records.map(({ type, value, ttl }) => ({ type, value, ttl })),
-    ...(question.dnssec && { message: result.bytes }),
+    ...message,
   };
   const characters = records.reduce((sum, { value }) => sum + value.length, 0);
   if (characters > MAX_ANSWER_CHARACTERS) {

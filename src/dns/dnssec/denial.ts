@@ -37,20 +37,16 @@ export interface Claim {
 }
 
 /** The proof of a claim. */
-export interface Proof {
-  /** The records, and what each proves. */
-  readonly steps: readonly { readonly record: string; readonly proves: string }[];
-  /** True if the name may exist without signatures. */
-  readonly isOptOut: boolean;
-  /** True if the name begins a zone that is not signed. */
-  readonly isDelegation: boolean;
-}
+export type Proof = ReturnType<typeof prove>;
 
 /**
  * Reads the proof of a claim from the records: RFC 4035 sections 5.3.4 and 5.4, RFC 5155 section 8, RFC 6840
  * section 4. Throws a Problem if they do not prove it.
+ *
+ * @returns `steps`: the records, and what each proves; `isOptOut`: true if the name may exist without signatures;
+ * `isDelegation`: true if it begins a zone that is not signed
  */
-export function prove(denials: Denials, claim: Claim): Proof {
+export function prove(denials: Denials, claim: Claim) {
   const { name, type, isNameError = false, wildcard: by } = claim;
   const here = by ? undefined : denials.at(name);
   if (here !== undefined) return proveNoData(here, claim);
@@ -76,7 +72,7 @@ export function prove(denials: Denials, claim: Claim): Proof {
 }
 
 /** The proof in the record of the name itself. */
-function proveNoData(record: DenialRecord, { name, type, isNameError }: Claim): Proof {
+function proveNoData(record: DenialRecord, { name, type, isNameError }: Claim) {
   const has = (other: string) => record.types.includes(other);
   const isDelegation = has("NS") && !has("SOA");
   const wrong =

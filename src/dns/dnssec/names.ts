@@ -33,14 +33,12 @@ export function commonLabels(a: string, b: string): number {
 
 /** A text that sorts as a name does in canonical order; RFC 4034 section 6.1. */
 export function sortKey(name: string): string {
-  return labelsOf(name).map(sortableLabel).reverse().join("\0");
-}
-
-/** A label with a character above the separator for each byte. */
-function sortableLabel(label: string): string {
-  return label.replaceAll(/\\(\d{3})|\\?(.)/g, (_, digits, character) =>
-    String.fromCharCode(1 + Number(digits ?? character.charCodeAt(0))),
-  );
+  // Each byte is a character above the separator.
+  const sortable = (label: string) =>
+    label.replaceAll(/\\(\d{3})|\\?(.)/g, (_, digits, character) =>
+      String.fromCharCode(1 + Number(digits ?? character.charCodeAt(0))),
+    );
+  return labelsOf(name).map(sortable).reverse().join("\0");
 }
 
 /** The wildcard right below a name. */

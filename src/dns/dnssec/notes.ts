@@ -2,17 +2,9 @@ import type { RecordType } from "../message/record.ts";
 import type { Zone } from "./chain.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
-/** What the owner of a zone should know of how it is signed. */
-export interface Note {
-  readonly code: "expires" | "unused-algorithm" | "sha1-ds" | "nsec3-iterations" | "nsec3-salt";
-  readonly zone: string;
-  /** The same in a sentence. */
-  readonly text: string;
-}
-
 /**
- * The notes about the zone that signed the end of an answer, or whose keys are not trusted: first, if all that was
- * checked is valid, which signature expires first.
+ * What the owner of the zone that signed the end of an answer, or whose keys are not trusted, should know of how it is
+ * signed, each as a code and a sentence: first, if all that was checked is valid, which signature expires first.
  *
  * @param now seconds since 1970
  */
@@ -20,7 +12,7 @@ export function notesOn(
   zones: readonly Zone[],
   end: { readonly name: string; readonly type: RecordType },
   now: number,
-): readonly Note[] {
+) {
   const isEnd = (set: { readonly name: string; readonly type: string }) =>
     set.name === end.name && set.type === end.type;
   const last =
@@ -39,7 +31,7 @@ export function notesOn(
       signature ? [{ name, type, expires: Date.parse(signature.expires) / 1000 }] : [],
     )
     .sort((a, b) => a.expires - b.expires);
-  const texts: Record<Note["code"], string | false | undefined> = {
+  const texts = {
     expires:
       first &&
       `Of the signatures of ${zone}, that of ${setText(first)} is the first to expire, in ${durationText(first.expires - now)} (${timeText(first.expires)}).`,
@@ -57,7 +49,7 @@ export function notesOn(
       salt !== "" &&
       `${zone} hashes names with the salt ${salt}; there should be none (RFC 9276 section 3.1).`,
   };
-  return (Object.keys(texts) as Note["code"][]).flatMap((code) =>
+  return (Object.keys(texts) as (keyof typeof texts)[]).flatMap((code) =>
     texts[code] ? [{ code, zone: link.zone, text: texts[code] }] : [],
   );
 }

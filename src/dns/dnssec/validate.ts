@@ -22,13 +22,6 @@ export interface ValidateOptions extends Omit<ChainOptions, "now"> {
   readonly dateMs?: number;
 }
 
-/** Seconds for which the signatures of a secure answer let its records be cached; undefined for what has none. */
-export interface Ttls {
-  /** Of each alias in order, then of the records at the end. */
-  readonly hops: readonly (number | undefined)[];
-  readonly soa: number | undefined;
-}
-
 /** The verdict on a reply. */
 export type Validation = Awaited<ReturnType<typeof validate>>;
 
@@ -39,7 +32,11 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
   const problems: Problem[] = [];
   let secure = "";
   let end = { name: options.name, type: options.type };
-  let ttls: Ttls = { hops: [], soa: undefined };
+  /**
+   * Seconds for which the signatures of a secure answer let its records be cached, undefined for what has none: of each
+   * alias in order and then the records at the end, and of the SOA record.
+   */
+  let ttls: { hops: readonly (number | undefined)[]; soa?: number | undefined } = { hops: [] };
   try {
     const answer = readReply(options.reply, options.type, options.work);
     const { aliases, ...last } = followAliases(answer, options);

@@ -130,10 +130,9 @@ export function createQuery(
     view.setUint16(nameEnd + 7, EDNS_PAYLOAD_BYTES);
     view.setUint16(nameEnd + 11, dnssec ? DNSSEC_OK : 0);
     view.setUint16(nameEnd + 13, optionBytes);
-    if (nsid) view.setUint16(nameEnd + 15, OPTION.nsid);
-    if (paddingBytes) {
-      view.setUint16(nameEnd + 15, OPTION.padding);
-      view.setUint16(nameEnd + 17, paddingBytes - 4);
+    if (optionBytes) {
+      view.setUint16(nameEnd + 15, paddingBytes ? OPTION.padding : OPTION.nsid);
+      view.setUint16(nameEnd + 17, optionBytes - 4);
     }
   }
   return {

@@ -9,7 +9,6 @@ import {
   OPCODE_MASK,
   type Query,
   type Question,
-  type QuestionFlags,
 } from "./message.ts";
 import type { RecordType, ResourceRecord } from "./record.ts";
 
@@ -132,8 +131,8 @@ function isReferral(
   return hasServers && !authorityTypes.includes(TYPE.SOA);
 }
 
-const tryDecodeMessage = (bytes: Uint8Array, flags?: QuestionFlags): Message | null =>
-  attempt(() => decodeMessage(bytes, flags), FormatError) ?? null;
+const tryDecodeMessage = (bytes: Uint8Array, question?: Question): Message | null =>
+  attempt(() => decodeMessage(bytes, question), FormatError) ?? null;
 
 /**
  * The answer of a message to the question, with the records that belong to it: the CNAME chain from the

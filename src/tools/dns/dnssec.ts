@@ -4,12 +4,7 @@ import { translationsIn } from "../../dns/dns64.ts";
 import { createWork } from "../../dns/dnssec/limits.ts";
 import type { Evidence } from "../../dns/dnssec/problem.ts";
 import type { Reply } from "../../dns/dnssec/record-set.ts";
-import {
-  type Ttls,
-  type ValidateOptions,
-  type Validation,
-  validate,
-} from "../../dns/dnssec/validate.ts";
+import { type ValidateOptions, type Validation, validate } from "../../dns/dnssec/validate.ts";
 import { type DnsOutcome, isDecisive } from "../../dns/outcome.ts";
 import type { DnssecDetails } from "./result.ts";
 
@@ -119,7 +114,7 @@ const beginsAtAnchor = ([first]: DnssecDetails["chain"]) =>
   first?.keys.some(({ trusted }) => trusted) ?? false;
 
 /** An outcome whose TTLs are at most what its signatures allow; RFC 4035 section 5.3.3. */
-function cappedTtls(outcome: DnsOutcome, { hops, soa: soaTtl }: Ttls): DnsOutcome {
+function cappedTtls(outcome: DnsOutcome, { hops, soa: soaTtl }: Validation["ttls"]): DnsOutcome {
   if (!("records" in outcome)) return outcome;
   const { records, soa } = outcome;
   const cap = <T extends { readonly ttl: number }>(record: T, ttl = record.ttl) => ({

@@ -59,12 +59,11 @@ function comparisonText(details: Details): string {
   const all = resolvers.length === 2 ? "Both resolvers" : "The three resolvers";
   const answered = unanswered.length === 0 ? all : "The two that answered";
   const parts = listText(differences.map((each) => DIFFERENT[each]));
+  const agreed = `agree${differences.length > 0 ? "; only TTLs differ" : ""}`;
   const verdict =
     agree === undefined
       ? "No two resolvers have answered, so nothing is compared."
-      : !agree
-        ? `${answered} differ in their ${parts}.`
-        : `${answered} agree${differences.length > 0 ? "; only TTLs differ" : ""}.`;
+      : `${answered} ${agree ? agreed : `differ in their ${parts}`}.`;
   const silent = resolvers
     .filter(({ resolver }) => unanswered.includes(resolver))
     .map((reply) => `${reply.resolver} has not answered (${failureOf(reply)}).`);
