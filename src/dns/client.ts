@@ -52,7 +52,6 @@ export function createDnsClient({
   if (servers.length > MAX_SERVERS) {
     throw new RangeError(`a resolver has at most ${MAX_SERVERS} servers, not ${servers.length}`);
   }
-  const context = { sockets, clock };
   const remembered = servers.map((address) => ({
     address,
     text: formatDnsServer(address),
@@ -63,7 +62,8 @@ export function createDnsClient({
   return {
     async query(name, type, options = {}) {
       const { timeoutMs, signal, client, ...flags } = options;
-      return inquire(context, remembered, slots, createQuestion(name, type, flags), options);
+      const question = createQuestion(name, type, flags);
+      return inquire({ sockets, clock }, remembered, slots, question, options);
     },
   };
 }

@@ -124,13 +124,12 @@ export function resolutionOf(server: string, question: Question, result: ServerR
     return { ...sent, kind: "failure", rcode: "TOO_LARGE", records: [] };
   }
   if (kind === "loop") return { ...sent, kind: "malformed", rcode: "CNAME_LOOP" };
-  if (kind === "answer") return { ...sent, kind };
   const isIncomplete = kind === "no-data" && records.length > 0 && soa === null;
   return {
     ...sent,
     kind,
     ...(isIncomplete && { incomplete: true }),
-    ...(soa && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),
+    ...(soa && kind !== "answer" && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),
   };
 }
 
@@ -154,8 +153,7 @@ export function isDecisive({ kind }: Pick<Resolution, "kind">): boolean {
 export function conclude(resolutions: readonly Resolution[], isTimeout: boolean): Resolution {
   const first = (kind: "failure" | "malformed") => resolutions.find((one) => one.kind === kind);
   const best = resolutions.find(isDecisive) ?? first("failure") ?? first("malformed");
-  if (best !== undefined) return best;
-  return (isTimeout ? undefined : resolutions[0]) ?? { kind: "timeout" };
+  return best ?? (isTimeout ? undefined : resolutions[0]) ?? { kind: "timeout" };
 }
 
 /** The values of the records of a type in an answer; none of any other outcome. */

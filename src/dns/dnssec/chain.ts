@@ -86,8 +86,6 @@ const SECONDS_A_DAY = 86_400;
 export class Chain {
   /** The zones that were looked at, each behind the one above it. */
   readonly zones: Zone[] = [];
-  /** Seconds for which the records of each set, whose signature is valid, may be cached; RFC 4035 section 5.3.3. */
-  readonly ttls = new Map<RecordSet, number>();
   readonly #options: ChainOptions;
   readonly #zoneOfName = new Map<string, Promise<Zone>>();
   readonly #replies = new Map<string, Promise<Reply | string>>();
@@ -325,8 +323,8 @@ export class Chain {
       const fault = findFault(set, signature, keys, now, work);
       if (!(fault && problem)) shown.signature = showSignature(signature, now);
       if (fault === null) {
-        const { originalTtl } = signature;
-        this.ttls.set(set, Math.min(originalTtl, validityOf(signature, now).expires - now));
+        const leftSeconds = validityOf(signature, now).expires - now;
+        set.ttl = Math.min(signature.originalTtl, leftSeconds);
         return signature;
       }
       problem ??= fault;

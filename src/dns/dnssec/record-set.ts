@@ -18,6 +18,8 @@ export interface RecordSet {
   /** The data of each record, names in it uncompressed and in lower case, in canonical order, each once. */
   readonly data: Uint8Array[];
   readonly signatures: Signature[];
+  /** Seconds for which they may be cached, once a signature is found to be valid; RFC 4035 section 5.3.3. */
+  ttl?: number;
 }
 
 /** The data of an RRSIG record; RFC 4034 section 3.1. */
@@ -64,15 +66,15 @@ function setsOf(
   work: Work,
 ): readonly RecordSet[] {
   const sets = new Map<string, RecordSet>();
-  const setOf = (name: string, type: RecordType) =>
-    sets.getOrInsertComputed(`${type} ${name}`, () => ({ name, type, data: [], signatures: [] }));
   for (const record of records.filter((each) => each.class === CLASSES.IN)) {
     const isSignature = typeName(record.code) === "RRSIG";
     // A signature begins with the type of the records that it is of.
     const type = typeName(isSignature ? record.data.uint16() : record.code);
     if (!types.includes(type)) continue;
     work.spend("cpuUs", COST_US.record + COST_US.byte * record.owner.length);
-    const set = setOf(record.owner.toLowerCase(), type);
+    const name = record.owner.toLowerCase();
+    const empty = { name, type, data: [], signatures: [] };
+    const set = sets.getOrInsert(`${type} ${name}`, empty);
     if (isSignature) {
       set.signatures.push(readSignature(record.data, names, work));
       continue;

@@ -1,7 +1,6 @@
 import { algorithmName } from "../message/codes.ts";
 import { CLASSES } from "../message/message.ts";
 import { encodeName } from "../message/name.ts";
-import { typeCode } from "../message/record.ts";
 import { canVerify, type Key } from "./key.ts";
 import { COST_US, MAX, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
@@ -9,8 +8,7 @@ import { missing, type Problem, wrongSignature } from "./problem.ts";
 import type { RecordSet, Signature } from "./record-set.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
-/** The bytes before the data of each record: type, class, TTL, length. */
-const RECORD_BYTES = 10;
+const CLASS_IN = Buffer.from([0, CLASSES.IN]);
 
 /** The keys of a zone may be the first that are checked at all, with a clock that nothing has shown to be right. */
 const CHECK_CLOCK = " If other zones have such faults too, the clock of this machine is wrong.";
@@ -84,16 +82,12 @@ function signableLabels(name: string): number {
 
 /** The bytes that were signed; RFC 4034 section 3.1.8.1. */
 function signedBytes(set: RecordSet, signature: Signature): Buffer {
-  const { labels, header, originalTtl } = signature;
+  const { labels, header } = signature;
   const owner = isExpanded(set, signature) ? wildcardOf(ancestorOf(set.name, labels)) : set.name;
-  const name = encodeName(owner);
-  const records = set.data.flatMap((data) => {
-    const fields = Buffer.alloc(RECORD_BYTES);
-    fields.writeUInt16BE(typeCode(set.type), 0);
-    fields.writeUInt16BE(CLASSES.IN, 2);
-    fields.writeUInt32BE(originalTtl, 4);
-    fields.writeUInt16BE(data.length, 8);
-    return [name, fields, data];
-  });
+  // The header begins with the type, and has the original TTL behind two further bytes.
+  const fields = [encodeName(owner), header.subarray(0, 2), CLASS_IN, header.subarray(4, 8)];
+  const start = Buffer.concat(fields);
+  const lengthOf = ({ length }: Uint8Array) => Buffer.from([length >>> 8, length & 0xff]);
+  const records = set.data.flatMap((data) => [start, lengthOf(data), data]);
   return Buffer.concat([header, ...records]);
 }

@@ -48,9 +48,9 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
       await chain.check(alias, answer.authority).catch((error) => problems.push(problemOf(error)));
     }
     secure = await checkEnd(chain, answer, { ...end, isAlias });
-    const ttlOf = (set: RecordSet | undefined) => set && chain.ttls.get(set);
-    const hops = [...aliases, findSet(answer.answers, end.name, end.type)].map(ttlOf);
-    ttls = { hops, soa: ttlOf(answer.authority.find((set) => set.type === "SOA")) };
+    const sets = [...aliases, findSet(answer.answers, end.name, end.type)];
+    const soa = answer.authority.find((set) => set.type === "SOA");
+    ttls = { hops: sets.map((set) => set?.ttl), soa: soa?.ttl };
   } catch (error) {
     problems.push(problemOf(error));
   }

@@ -12,10 +12,8 @@ export interface ExtendedError {
   readonly text?: string;
 }
 
-/** Names by their codes. */
-type Registry = Readonly<Record<string, string>>;
-
-const nameIn = (registry: Registry, code: number, prefix = "") =>
+/** The name of a code; without one, the prefix and the code. */
+const nameIn = (registry: Readonly<Record<string, string>>, code: number, prefix = "") =>
   registry[code] ?? `${prefix}${code}`;
 
 /** The response code's name in upper case, `RCODE` and the number for one without a name. */
@@ -70,13 +68,11 @@ export function errorText({ code, name = `extended error ${code}`, text }: Exten
 }
 
 /** Errors of certificates, and what to do about them; RFC 5280 section 6. */
-const CERTIFICATE_FAULTS: Readonly<
-  Record<string, { readonly fault: string; readonly advice: string }>
-> = faults;
+const CERTIFICATE_FAULTS = new Map(Object.entries(faults));
 
 /** The fault of a server's certificate by the outcome of an attempt, `CODE over TLS`, and what to do; undefined for other outcomes. */
 export function certificateFault(outcome: string) {
   const [code = ""] = outcome.split(" ");
-  const row = CERTIFICATE_FAULTS[code];
+  const row = CERTIFICATE_FAULTS.get(code);
   return row && { ...row, fault: `${row.fault} (${outcome})` };
 }

@@ -163,19 +163,15 @@ export function isLetter(byte: number): boolean {
  * also in a record that the result leaves out, for more than one question (RFC 9619 section 4), and
  * for more than one OPT record (RFC 6891 section 6.1.1).
  */
-export function decodeMessage(
-  bytes: Uint8Array,
-  { isUnread = false }: Pick<QuestionFlags, "isUnread"> = {},
-) {
+export function decodeMessage(bytes: Uint8Array, { isUnread }: QuestionFlags = {}) {
   if (isUnread && bytes.length > MAX_UNREAD_BYTES) {
     throw new DnsFormatError(`a message of more than ${MAX_UNREAD_BYTES} bytes`);
   }
   const names = new NameReader();
   const { flags, askedClass, sections } = readSections(new ByteReader(bytes), names);
   const [answers = [], authority = []] = sections;
-  const pseudo = sections.flat().filter(({ code }) => code === OPT_CODE);
-  const [options] = pseudo;
-  if (pseudo.length > 1) throw new DnsFormatError("more than one OPT record");
+  const [options, ...others] = sections.flat().filter(({ code }) => code === OPT_CODE);
+  if (others.length > 0) throw new DnsFormatError("more than one OPT record");
   if (options && options.owner !== ".") {
     throw new DnsFormatError("an OPT record whose owner is not the root");
   }

@@ -8,7 +8,7 @@ import type { Difference, DnsRecord, DnsReply, Finding } from "./result.ts";
 /** Compares the replies of several resolvers. */
 export function compareReplies(resolvers: readonly DnsReply[]) {
   const answered = resolvers.filter(isAnswer);
-  const silent = resolvers.filter((reply) => !answered.includes(reply));
+  const silent = resolvers.filter((reply) => !isAnswer(reply));
   const differences = differencesOf(answered);
   const suspicions = suspicionsOf(answered);
   const findings = resolvers.flatMap((reply) => [

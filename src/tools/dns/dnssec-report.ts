@@ -32,35 +32,31 @@ export function dnssecFacts({ verdict, text, notes, resolver }: DnssecDetails): 
   ];
 }
 
-/** The chain of trust: what was checked in each zone. None without a verdict. */
-export function chainTables(dnssec: DnssecDetails | undefined, where = ""): Table[] {
-  if (dnssec === undefined) return [];
-  const { chain } = dnssec;
-  return [
-    {
-      heading: `Chain of trust${where}`,
-      columns: [
-        { name: "zone", kind: "value", isExtra: true },
-        { name: "records", kind: "value" },
-        { name: "key", kind: "text", isDetail: true },
-        { name: "from", kind: "text", isExtra: true },
-        { name: "until", kind: "text", isDetail: true },
-        { name: "days left", kind: "text" },
-        { name: "", kind: "text", isToned: true },
-      ],
-      rows: chain.flatMap(({ zone, sets }) =>
-        sets.map(({ name, type, signature, proof, fault }) => ({
-          cells: [
-            ...[zone, `${name} ${type}`, signature ? keyText(signature) : null],
-            ...[signature?.inception ?? null, signature?.expires ?? null],
-            ...[signature?.daysLeft.toFixed(1) ?? null, fault ?? (proof ? "proof" : null)],
-          ],
-          ...(fault !== undefined && { tone: "bad" as const }),
-        })),
-      ),
-      facts: factsOf(...chain.flatMap(zoneFacts)),
-    },
-  ];
+/** The chain of trust: what was checked in each zone. */
+export function chainTable({ chain }: DnssecDetails, where = ""): Table {
+  return {
+    heading: `Chain of trust${where}`,
+    columns: [
+      { name: "zone", kind: "value", isExtra: true },
+      { name: "records", kind: "value" },
+      { name: "key", kind: "text", isDetail: true },
+      { name: "from", kind: "text", isExtra: true },
+      { name: "until", kind: "text", isDetail: true },
+      { name: "days left", kind: "text" },
+      { name: "", kind: "text", isToned: true },
+    ],
+    rows: chain.flatMap(({ zone, sets }) =>
+      sets.map(({ name, type, signature, proof, fault }) => ({
+        cells: [
+          ...[zone, `${name} ${type}`, signature ? keyText(signature) : null],
+          ...[signature?.inception ?? null, signature?.expires ?? null],
+          ...[signature?.daysLeft.toFixed(1) ?? null, fault ?? (proof ? "proof" : null)],
+        ],
+        ...(fault !== undefined && { tone: "bad" as const }),
+      })),
+    ),
+    facts: factsOf(...chain.flatMap(zoneFacts)),
+  };
 }
 
 function zoneFacts({ zone, status, fault, ds, keys, sets }: Link): FactRow[] {

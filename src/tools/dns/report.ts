@@ -8,7 +8,7 @@ import {
   tonedVerdict,
   translatorFact,
 } from "../report.ts";
-import { chainTables, dnssecFacts } from "./dnssec-report.ts";
+import { chainTable, dnssecFacts } from "./dnssec-report.ts";
 import type { DnsRecord, DnsReply, DnsResult, ZoneServer } from "./result.ts";
 
 /** An answer, or the details of an error, which have the replies of all resolvers too. */
@@ -37,7 +37,7 @@ export const dnsReport: Reporter<DnsDocument, DnsReply> = {
       tables: (resolvers && repliesTables(resolvers)) ?? [
         recordTable(records),
         ...(servers ? [serversTable(servers)] : []),
-        ...chainTables(details.dnssec),
+        ...(details.dnssec ? [chainTable(details.dnssec)] : []),
       ],
       isAnswered: isThere && details.dnssec?.verdict !== "bogus",
     };
@@ -129,7 +129,7 @@ function repliesTables(replies: readonly DnsReply[]): Table[] {
         ...recordTable(isFew ? reply.records : [], markOf),
         facts: factsOf(...replyFacts(reply, OUTCOMES[reply.outcome])),
       },
-      ...chainTables(reply.dnssec, `, as ${reply.resolver} answers`),
+      ...(reply.dnssec ? [chainTable(reply.dnssec, `, as ${reply.resolver} answers`)] : []),
     ]),
   ];
 }
