@@ -4,7 +4,6 @@ import {
   conclude,
   type DnsOutcome,
   isDecisive,
-  isShortage,
   NO_SERVER,
   outcomeName,
   type Resolution,
@@ -141,10 +140,10 @@ export function inquire(
     const { server } = attempt;
     attempt.result = result;
     attempt.endMs = clock.nowMs();
-    if (result.kind !== "unreachable") server.answeredMs = attempt.endMs;
-    else if (!isShortage(result.code)) noteFailure(attempt);
     const resolution = resolutionOf(server.text, question, result);
     resolutions.push(resolution);
+    if (resolution.kind !== "unreachable") server.answeredMs = attempt.endMs;
+    else if (resolution.rcode !== "SHORTAGE") noteFailure(attempt);
     const isAnswered = isDecisive(resolution);
     queue = queue.filter((other) => other !== server);
     if (!isAnswered && attempts.length < servers.length) begin();
@@ -153,7 +152,8 @@ export function inquire(
 
   /** @param resolution null for the best of what has come */
   function end(resolution: Resolution | null): void {
-    const isTimeout = stop();
+    stop();
+    const isTimeout = attempts.some(({ result }) => !result);
     const { name, type, class: asked } = question;
     resolve({
       ...(resolution ?? conclude(resolutions, isTimeout)),
@@ -168,15 +168,13 @@ export function inquire(
     });
   }
 
-  /** Ends all attempts and returns true if some have not got a response. */
-  function stop(): boolean {
+  /** Ends all attempts. */
+  function stop(): void {
     over.abort();
     cancelTimer();
     signal?.removeEventListener("abort", abort);
-    const silent = attempts.filter(({ result }) => !result);
-    for (const { exchange } of silent) exchange.stop();
+    for (const { exchange, result } of attempts) if (!result) exchange.stop();
     leave?.();
-    return silent.length > 0;
   }
 
   if (signal?.aborted) {

@@ -92,9 +92,6 @@ export type DnsOutcome = Resolution & {
   readonly attempts: readonly Attempt[];
 };
 
-/** True if this machine, not the server, is why a server could not be asked. */
-export const isShortage = (errno: string) => SHORTAGES.includes(errno);
-
 /** Reads the result of one server as an answer to the question. */
 export function resolutionOf(server: string, question: Question, result: ServerResult): Resolution {
   const { transport } = result;
@@ -104,7 +101,7 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   if (result.kind === "referral")
     return { ...from, kind: "failure", rcode: "REFERRAL", ...message };
   if (result.kind === "unreachable") {
-    const rcode = isShortage(result.code) ? "SHORTAGE" : "UNREACHABLE";
+    const rcode = SHORTAGES.includes(result.code) ? "SHORTAGE" : "UNREACHABLE";
     return { ...from, kind: "unreachable", rcode, reason: outcomeName(result) };
   }
   const { flags, rcode, extendedErrors, soa, nsid, clientSubnet } = result.message;

@@ -73,22 +73,17 @@ export function refusesEdns({ rcode, extendedErrors }: Message): boolean {
  * Compares the question of a message with that of the query: the same, in another case, or another. The first
  * name of a message cannot be compressed, so that bytes can be compared.
  */
-function matchQuestion(
-  bytes: Uint8Array,
-  { question: { wireName }, bytes: sent }: Query,
-): "exact" | "folded" | "other" {
-  const nameEnd = HEADER_BYTES + wireName.length;
-  const end = nameEnd + TYPE_AND_CLASS_BYTES;
-  if (bytes.length < end) return "other";
-  let match: "exact" | "folded" = "exact";
-  for (let at = HEADER_BYTES; at < end; at++) {
-    const [received, expected] = [bytes[at] as number, sent[at] as number];
-    if (received === expected) continue;
-    const isFolded = isLetter(received) && (received ^ expected) === 0x20;
-    if (at >= nameEnd || !isFolded) return "other";
-    match = "folded";
-  }
-  return match;
+function matchQuestion(bytes: Uint8Array, { question: { wireName }, bytes: sent }: Query) {
+  const end = HEADER_BYTES + wireName.length + TYPE_AND_CLASS_BYTES;
+  const received = bytes.subarray(HEADER_BYTES, end);
+  const expected = sent.subarray(HEADER_BYTES, end);
+  if (received.length < expected.length) return "other";
+  if (Buffer.compare(received, expected) === 0) return "exact";
+  const isSame = received.every((byte, at) => {
+    const change = byte ^ (expected[at] as number);
+    return change === 0 || (change === 0x20 && isLetter(byte) && at < wireName.length);
+  });
+  return isSame ? "folded" : "other";
 }
 
 /** The message if it is a failure that does not repeat the question, else null. */
