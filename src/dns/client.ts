@@ -33,14 +33,7 @@ export interface DnsClientOptions extends Partial<ExchangeContext> {
 export interface QueryOptions extends QuestionFlags, Terms {}
 
 /** A stub resolver without a cache. */
-export interface DnsClient {
-  /**
-   * Asks for the records of a name in presentation form, with or without the final dot; `parseHostname`
-   * makes one from a user's text. Throws DnsFormatError for a name that breaks the rules of the DNS;
-   * any other problem is an outcome.
-   */
-  query(name: string, type: RecordType, options?: QueryOptions): Promise<DnsOutcome>;
-}
+export type DnsClient = ReturnType<typeof createDnsClient>;
 
 /** A client of the servers of one resolver. Throws RangeError for more than 16 servers. */
 export function createDnsClient({
@@ -48,7 +41,7 @@ export function createDnsClient({
   clock = systemClock,
   sockets = systemSockets(clock),
   maxQuestions = MAX_QUESTIONS,
-}: DnsClientOptions): DnsClient {
+}: DnsClientOptions) {
   if (servers.length > MAX_SERVERS) {
     throw new RangeError(`a resolver has at most ${MAX_SERVERS} servers, not ${servers.length}`);
   }
@@ -60,7 +53,12 @@ export function createDnsClient({
   }));
   const slots = new FairSlots(maxQuestions);
   return {
-    async query(name, type, options = {}) {
+    /**
+     * Asks for the records of a name in presentation form, with or without the final dot; `parseHostname`
+     * makes one from a user's text. Throws DnsFormatError for a name that breaks the rules of the DNS;
+     * any other problem is an outcome.
+     */
+    async query(name: string, type: RecordType, options: QueryOptions = {}): Promise<DnsOutcome> {
       const { timeoutMs, signal, client, ...flags } = options;
       const question = createQuestion(name, type, flags);
       return inquire({ sockets, clock }, remembered, slots, question, options);

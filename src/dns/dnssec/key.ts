@@ -97,14 +97,10 @@ export function tryParseKey(data: Uint8Array) {
 
 /** Reads the data of a DS record; null for data that is cut short. */
 export function tryParseKeyDigest(data: Uint8Array) {
-  const [high = 0, low = 0, algorithm = 0, digestType = 0, ...digest] = data;
+  const [high = 0, low = 0, algorithm = 0, digestType = 0] = data;
+  const digest = data.subarray(4);
   if (digest.length === 0) return null;
-  return {
-    tag: (high << 8) | low,
-    algorithm,
-    digestType,
-    digest: Buffer.from(digest) as Uint8Array,
-  };
+  return { tag: (high << 8) | low, algorithm, digestType, digest };
 }
 
 /** True if a DS record has the digest of a key of the zone; RFC 4034 section 5.1.4. */

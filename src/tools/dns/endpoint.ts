@@ -122,12 +122,12 @@ export const dns = endpoint({
         ? new ApiError("INVALID_ADDRESS", { address: hostname })
         : new ApiError("INVALID_HOSTNAME", { hostname, reason: hostname ? parsed.reason : EMPTY });
     }
+    const dnssec = parameters.dnssec === "yes";
     const options = {
-      ...{ signal, client, class: parameters.class, nsid: parameters.nsid === "yes" },
+      ...{ signal, client, dnssec, class: parameters.class, nsid: parameters.nsid === "yes" },
       ...{ overTcp: parameters.transport === "tcp", isIterative: parameters.recursion === "no" },
     };
-    const validates = parameters.dnssec === "yes";
-    const question = { name: parsed.name, type, options, validates };
+    const question = { name: parsed.name, type, options };
     const ask = async (name: ResolverName) => {
       const reply = await askResolver(name, question, services);
       call.onEvent?.("reply", reply);
@@ -142,7 +142,7 @@ export const dns = endpoint({
       return { reply: firstAnswer(replies), found: comparison, text: undefined };
     };
     const isZone = resolver === "zone";
-    if (isZone && (validates || parameters.class === "CH")) {
+    if (isZone && (dnssec || parameters.class === "CH")) {
       const details = { parameter: "resolver", value: resolver };
       throw new ApiError(
         "INVALID_PARAMETER",
@@ -152,7 +152,7 @@ export const dns = endpoint({
     }
     const atOnce = querySlots.tryTake(client);
     const longestMs = MAX_WAIT_MS + (isZone ? LONGEST_ZONE_MS : LONGEST_ANSWER_MS);
-    if (atOnce === null || validates || isZone) call.allowSeconds(longestMs / 1000);
+    if (atOnce === null || dnssec || isZone) call.allowSeconds(longestMs / 1000);
     const release = atOnce ?? (await takeSlot(querySlots, call, "DNS queries"));
     const asked = isZone
       ? askZone(question, hostname, services)

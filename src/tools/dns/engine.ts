@@ -13,28 +13,27 @@ import type { DnsReply } from "./result.ts";
 export interface DnsQuestion {
   readonly name: string;
   readonly type: RecordType;
+  /** With `dnssec`, the answer is validated. */
   readonly options: QueryOptions & Pick<Call, "signal" | "client">;
-  /** True to validate the answer. */
-  readonly validates: boolean;
 }
 
 /** Asks one resolver. */
 export async function askResolver(
   resolver: ResolverName,
-  { name, type, options, validates }: DnsQuestion,
+  { name, type, options }: DnsQuestion,
   { config, resolvers, resolverTitle }: Services,
 ): Promise<DnsReply> {
   const dnsClient = resolvers[resolver];
-  const query = (flags: QueryOptions) => dnsClient.query(name, type, { ...options, ...flags });
+  const query = (flags?: QueryOptions) => dnsClient.query(name, type, { ...options, ...flags });
   // An answer without recursion, or about the server itself, says nothing of translators.
   const mayHaveTranslations = type === "AAAA" && !options.isIterative && options.class !== "CH";
   if (mayHaveTranslations) learnTranslators(dnsClient);
   // A server that a command has chosen has its own text in place of the name.
   const title = (resolverTitle as ResolverName | undefined) ?? resolver;
-  const asked = await query(validates ? { dnssec: true } : {});
+  const asked = await query();
   const { trustAnchors: anchors, unsignedZones } = config;
   const check = { ...options, name: title, dnsClient, query, anchors, unsignedZones };
-  const isChecked = validates && options.class !== "CH";
+  const isChecked = options.dnssec && options.class !== "CH";
   const { outcome, dnssec } = isChecked ? await checkDnssec(asked, check) : { outcome: asked };
   return replyOf(title, outcome, translationsIn(dnsClient, outcome), dnssec);
 }

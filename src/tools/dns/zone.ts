@@ -55,7 +55,7 @@ const thisMachine = () => ({ sockets: systemSockets(), clock: systemClock, sourc
  * @throws ApiError of `requireAnswer` if the resolver does not answer for the name
  */
 export async function askZone(
-  { name, type, options }: Omit<DnsQuestion, "validates">,
+  { name, type, options }: DnsQuestion,
   hostname: string,
   { config, resolvers, gate }: Pick<Services, "config" | "resolvers" | "gate">,
   { sockets, clock, sourceTo: sourceOf } = thisMachine(),
