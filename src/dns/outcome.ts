@@ -1,5 +1,5 @@
 import type { ExtendedError } from "./message/codes.ts";
-import { FLAG, type Question } from "./message/message.ts";
+import { FLAG, type Message, type Question } from "./message/message.ts";
 import type { DnsRecord, RecordType } from "./message/record.ts";
 import { interpret } from "./message/response.ts";
 import type { ServerResult } from "./transport/exchange.ts";
@@ -15,7 +15,7 @@ const MAX_ANSWER_CHARACTERS = 4 * 65_536;
 const SHORTAGES: readonly string[] = ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRINUSE"];
 
 /** The server that decided the outcome, and what it said. */
-interface FromServer {
+interface FromServer extends Pick<Message, "nsid" | "clientSubnet"> {
   /** The server's address and port: `[2001:db8::53]:53`; absent if the resolver has none. */
   readonly server?: string;
   readonly transport?: Transport;
@@ -25,10 +25,6 @@ interface FromServer {
   readonly authenticated: boolean;
   /** Why the server answered as it did, in its own words; RFC 8914. */
   readonly extendedErrors: readonly ExtendedError[];
-  /** The server's name, if it was asked for and said it; RFC 5001. */
-  readonly nsid?: string;
-  /** The client's network that the server chose the answer for; RFC 7871. */
-  readonly clientSubnet?: string;
   /** If the server left the end of the CNAME chain open: it neither has the records nor says that there are no others. */
   readonly incomplete?: true;
   /** The SOA record that came with a negative answer; RFC 2308 section 3. */

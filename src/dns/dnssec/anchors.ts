@@ -54,11 +54,10 @@ function linesOf(text: string): readonly string[] {
   const withoutComment = (line: string) =>
     line.includes(";") && UNTRUSTED.test(line) ? "" : line.replace(/;.*/, "");
   const lines = text.split("\n").map(withoutComment).join("\n");
-  const joined = lines.replaceAll(/\(([^()]*)\)/g, (_, inner: string) => {
-    const parts = inner.split("\n");
-    return parts.join(" ") + "\n".repeat(parts.length - 1);
-  });
-  return joined.split("\n");
+  // The line breaks go behind it, so that the lines after it keep their numbers.
+  const joined = (_: string, inner: string) =>
+    inner.replaceAll("\n", " ") + inner.replaceAll(/[^\n]/g, "");
+  return lines.replaceAll(/\(([^()]*)\)/g, joined).split("\n");
 }
 
 /** KEYDATA has three times before the key: of its next query, from when it is trusted, and of its removal. */

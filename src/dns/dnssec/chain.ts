@@ -14,16 +14,7 @@ import { MAX, type Work } from "./limits.ts";
 import { isWithin, labelsOf, parentOf } from "./names.ts";
 import { readNsec } from "./nsec.ts";
 import { readNsec3 } from "./nsec3.ts";
-import {
-  budget,
-  insecure,
-  local,
-  missing,
-  type Problem,
-  problemOf,
-  wrongDenial,
-  wrongSignature,
-} from "./problem.ts";
+import { Problem, problemOf } from "./problem.ts";
 import { findSet, type RecordSet, type Reply, readReply, type Signature } from "./record-set.ts";
 import { findFault, isBy, isExpanded, validityOf } from "./signature.ts";
 import { isoText, nameText, setText } from "./wording.ts";
@@ -101,10 +92,10 @@ export class Chain {
     const above = zones.filter((zone) => isWithin(name, zone));
     const [closest] = above.sort((a, b) => labelsOf(b).length - labelsOf(a).length);
     if (closest === undefined) {
-      throw missing`No trust anchor is at or above ${nameText(name)}: SIXSCOPE_TRUST_ANCHORS has none.`;
+      throw Problem.missing`No trust anchor is at or above ${nameText(name)}: SIXSCOPE_TRUST_ANCHORS has none.`;
     }
     if (anchors.some(({ zone }) => zone === closest)) return closest;
-    throw insecure`${nameText(name)} counts as not signed: SIXSCOPE_UNSIGNED_ZONES has ${nameText(closest)}.`;
+    throw Problem.insecure`${nameText(name)} counts as not signed: SIXSCOPE_UNSIGNED_ZONES has ${nameText(closest)}.`;
   }
 
   /**
@@ -142,14 +133,14 @@ export class Chain {
         if (await this.deny(claim, authority)) return signer;
         // Some caches give the records of a wildcard without the proof, and denials with it.
         if (await this.deny(claim, (await this.#ask(name, "DS")).authority)) return signer;
-        throw missing`${setText(set)} is from a wildcard, without a proof that it may match this name.`;
+        throw Problem.missing`${setText(set)} is from a wildcard, without a proof that it may match this name.`;
       } catch (error) {
         problem ??= error;
       }
     }
     if (problem !== undefined) throw problem;
     const others = [...new Set(signatures.map(({ signer }) => nameText(signer)))].join();
-    throw wrongSignature`The signature of ${setText(set)} is by ${others}, which is not its zone.`;
+    throw Problem.signature`The signature of ${setText(set)} is by ${others}, which is not its zone.`;
   }
 
   /**
@@ -173,21 +164,21 @@ export class Chain {
       const signatures = sets.concat(soa ?? []).map((set) => {
         const signature = this.#verify(zone, set);
         if (!isExpanded(set, signature)) return showSignature(signature, this.#options.now);
-        throw wrongDenial`${setText(set)} is from a wildcard, which proves nothing.`;
+        throw Problem.denial`${setText(set)} is from a wildcard, which proves nothing.`;
       });
       shown.signature = signatures.reduce((a, b) => (b.expires < a.expires ? b : a));
       const denials = isHashed ? readNsec3(sets, by, this.#options.work) : readNsec(sets);
       const { hashing } = denials;
       habits.hashing = hashing;
       if (hashing && hashing.iterations > MAX.iterations) {
-        throw insecure`${nameText(by)} hashes names with ${hashing.iterations} iterations of NSEC3; a zone with more than ${MAX.iterations} counts as not signed (RFC 9276).`;
+        throw Problem.insecure`${nameText(by)} hashes names with ${hashing.iterations} iterations of NSEC3; a zone with more than ${MAX.iterations} counts as not signed (RFC 9276).`;
       }
       const found = prove(denials, claim);
       shown.proof = found.steps;
       return found;
     });
     if (!proof.isOptOut) return { zone, isDelegation: proof.isDelegation };
-    throw insecure`${nameText(name)} counts as not signed: ${nameText(link.zone)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;
+    throw Problem.insecure`${nameText(name)} counts as not signed: ${nameText(link.zone)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;
   }
 
   /**
@@ -201,10 +192,10 @@ export class Chain {
   async explainUnsigned(subject: string, name: string, isNameError = false): Promise<Problem> {
     const { link, unproven, absent } = await this.#zoneOf(name);
     if (absent && !isNameError) {
-      return local`${subject} is not signed from the root down: ${nameText(link.zone)} proves that ${nameText(absent)} does not exist, and the resolver knows it all the same.`;
+      return Problem.local`${subject} is not signed from the root down: ${nameText(link.zone)} proves that ${nameText(absent)} does not exist, and the resolver knows it all the same.`;
     }
     const more = unproven ? ` and does not prove that ${nameText(unproven)} is not` : "";
-    return missing`${subject} has no signature, though ${nameText(link.zone)} is signed${more}.`;
+    return Problem.missing`${subject} has no signature, though ${nameText(link.zone)} is signed${more}.`;
   }
 
   /** The zone that a name begins, because it signs. */
@@ -214,7 +205,7 @@ export class Chain {
     if (zone.link.zone === name) return zone;
     if (zone.absent) throw await this.explainUnsigned(nameText(name), name);
     if (zone.unproven) throw await this.explainUnsigned(`${nameText(name)} DS`, name);
-    throw wrongDenial`${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
+    throw Problem.denial`${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
   }
 
   /** The zone that a name begins, or is in. */
@@ -244,7 +235,7 @@ export class Chain {
     const claim = { name, type: "DS", isNameError } as const;
     const proven = isAlias ? null : await this.deny(claim, authority);
     if (proven?.isDelegation) {
-      throw insecure`${nameText(name)} counts as not signed: ${nameText(proven.zone.link.zone)} proves that it has no DS record.`;
+      throw Problem.insecure`${nameText(name)} counts as not signed: ${nameText(proven.zone.link.zone)} proves that it has no DS record.`;
     }
     if (proven) return isNameError ? { absent: name, ...proven.zone } : proven.zone;
     // Only a hint: what counts is a proof, which is signed.
@@ -282,15 +273,15 @@ export class Chain {
       const kinds = new Set(link.ds.map(({ algorithm, digest }) => `${algorithm} with ${digest}`));
       const text = `Each ${from} of ${zone} is of a kind that is not used here (${[...kinds].join(", ")})`;
       throw isAnchor
-        ? missing`${text}.`
-        : insecure`${text}, so it counts as not signed (RFC 4035 section 5.2).`;
+        ? Problem.missing`${text}.`
+        : Problem.insecure`${text}, so it counts as not signed (RFC 4035 section 5.2).`;
     }
     const { answers } = await this.#ask(link.zone, "DNSKEY");
     const set = findSet(answers, link.zone, "DNSKEY");
     if (isAnchor && !set?.signatures.length) {
-      throw missing`The resolver does not pass keys and signatures on, so nothing can be checked through it.`;
+      throw Problem.missing`The resolver does not pass keys and signatures on, so nothing can be checked through it.`;
     }
-    if (!set) throw missing`${zone} has a DS record and no DNSKEY record.`;
+    if (!set) throw Problem.missing`${zone} has a DS record and no DNSKEY record.`;
     const keys = set.data.flatMap((data) => tryParseKey(data) ?? []);
     const trusted = usable.flatMap((ds) => {
       const tried = keys.filter((key) => key.isUsable && isBy(key, ds)).slice(0, MAX.keys);
@@ -299,7 +290,7 @@ export class Chain {
     link.keys = keys.map((key) => ({ ...showKey(key), trusted: trusted.includes(key) }));
     if (trusted.length === 0) {
       const tags = usable.map(({ tag }) => tag).join(", ");
-      throw wrongSignature`No key of ${zone} matches its ${from} (key tag ${tags}).`;
+      throw Problem.signature`No key of ${zone} matches its ${from} (key tag ${tags}).`;
     }
     this.#note(opened, set, (shown) => this.#verify({ ...opened, keys: trusted }, set, shown));
     return keys;
@@ -329,9 +320,10 @@ export class Chain {
       }
       problem ??= fault;
     }
-    if (!problem) throw missing`${setText(set)} has no signature by ${nameText(link.zone)}.`;
+    if (!problem)
+      throw Problem.missing`${setText(set)} has no signature by ${nameText(link.zone)}.`;
     if (own.length <= MAX.signatures) throw problem;
-    throw budget`${setText(set)} has ${own.length} signatures, and the first ${MAX.signatures} are not valid. ${problem.message}`;
+    throw Problem.budget`${setText(set)} has ${own.length} signatures, and the first ${MAX.signatures} are not valid. ${problem.message}`;
   }
 
   /** Checks a set with the keys of a zone, and adds it to what documents show of the zone. */

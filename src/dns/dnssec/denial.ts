@@ -1,6 +1,6 @@
 import type { RecordType } from "../message/record.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
-import { wrongDenial } from "./problem.ts";
+import { Problem } from "./problem.ts";
 import type { Signature } from "./record-set.ts";
 import { nameText } from "./wording.ts";
 
@@ -81,7 +81,8 @@ function proveNoData(record: DenialRecord, { name, type, isNameError }: Claim) {
     ((has(type) || has("CNAME")) && "the record that was denied exists") ||
     (type === "DS" && has("SOA") && name !== "." && "it is from the zone below") ||
     (type !== "DS" && isDelegation && "it is from the zone above");
-  if (wrong) throw wrongDenial`The proof about ${nameText(name)} contradicts the answer: ${wrong}.`;
+  if (wrong)
+    throw Problem.denial`The proof about ${nameText(name)} contradicts the answer: ${wrong}.`;
   const proves = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
   return { steps: [step(record, proves)], isOptOut: false, isDelegation };
 }
@@ -91,7 +92,7 @@ function step({ text }: DenialRecord, proves: string) {
 }
 
 function unproven(denial: string) {
-  return wrongDenial`The answer does not prove that ${denial}.`;
+  return Problem.denial`The answer does not prove that ${denial}.`;
 }
 
 /** True if a key is between two others of a zone that follow each other; the last one is followed by the first. */

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../../util/clock.ts";
-import { budget } from "./problem.ts";
+import { Problem } from "./problem.ts";
 
 /** The work that one verdict may cost, because every zone on the way says how much there is to do. */
 const LIMITS = {
@@ -52,10 +52,11 @@ export function createWork(clock: Pick<Clock, "nowMs"> = systemClock) {
     spend(kind: keyof typeof LIMITS, amount = 1): void {
       spent[kind] += amount;
       if (clock.nowMs() >= deadlineMs) {
-        throw budget`The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
+        throw Problem.budget`The check ended after ${VERDICT_TIMEOUT_MS / 1000} seconds.`;
       }
       const [most, text] = LIMITS[kind];
-      if (spent[kind] > most) throw budget`The check ended early: it would need more than ${text}.`;
+      if (spent[kind] > most)
+        throw Problem.budget`The check ended early: it would need more than ${text}.`;
     },
     /** Milliseconds left for a question. */
     leftMs: () => Math.max(1, deadlineMs - clock.nowMs()),

@@ -9,7 +9,7 @@ import {
   typeName,
 } from "../message/record.ts";
 import { COST_US, type Work } from "./limits.ts";
-import { budget, missing } from "./problem.ts";
+import { Problem } from "./problem.ts";
 
 /** All records of a name and type, in canonical form; RFC 4034 section 6. */
 export interface RecordSet {
@@ -44,8 +44,10 @@ const PROOFS: readonly RecordType[] = ["SOA", "NSEC", "NSEC3"];
  * @throws Problem for a reason, or for more work than is left; FormatError for a message that breaks the format
  */
 export function readReply(reply: Reply | string, type: RecordType, work: Work, question = "") {
-  if (reply === "timeout") throw budget`The time was over before there was an answer${question}.`;
-  if (typeof reply === "string") throw missing`The resolver has no answer${question}: ${reply}.`;
+  if (reply === "timeout")
+    throw Problem.budget`The time was over before there was an answer${question}.`;
+  if (typeof reply === "string")
+    throw Problem.missing`The resolver has no answer${question}: ${reply}.`;
   work.spend("cpuUs", COST_US.byte * reply.message.length);
   const names = new NameReader();
   const { sections } = readSections(new ByteReader(reply.message), names);

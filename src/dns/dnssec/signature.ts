@@ -4,7 +4,7 @@ import { encodeName } from "../message/name.ts";
 import { canVerify, type Key } from "./key.ts";
 import { COST_US, MAX, type Work } from "./limits.ts";
 import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
-import { missing, type Problem, wrongSignature } from "./problem.ts";
+import { Problem } from "./problem.ts";
 import type { RecordSet, Signature } from "./record-set.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
@@ -29,17 +29,17 @@ export function findFault(
   const { algorithm, tag, signer, labels } = signature;
   const subject = `The signature of ${setText(set)} by key ${tag}`;
   if (!canVerify(algorithm)) {
-    return missing`${subject} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
+    return Problem.missing`${subject} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
   }
-  if (labels > signableLabels(set.name)) return wrongSignature`${subject} is for a longer name.`;
+  if (labels > signableLabels(set.name)) return Problem.signature`${subject} is for a longer name.`;
   const late = timeFault(signature, now);
   if (late !== null)
-    return wrongSignature`${subject} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
+    return Problem.signature`${subject} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
   const matching = keys.filter((key) => isBy(key, signature));
   const candidates = matching.filter((key) => key.isUsable).slice(0, MAX.keys);
   if (candidates.length === 0) {
     const why = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
-    return wrongSignature`${subject} proves nothing: ${nameText(signer)} ${why}.`;
+    return Problem.signature`${subject} proves nothing: ${nameText(signer)} ${why}.`;
   }
   const bytes = set.data.reduce((sum, data) => sum + set.name.length + data.length, 0);
   work.spend("cpuUs", COST_US.signedByte * bytes);
@@ -48,7 +48,7 @@ export function findFault(
     work.spend("cpuUs", key.verifyUs);
     if (key.verify(signed, signature.bytes)) return null;
   }
-  return wrongSignature`${subject} does not match the records.`;
+  return Problem.signature`${subject} does not match the records.`;
 }
 
 /** True if a key has the tag and the algorithm of a signature or a DS record. */

@@ -4,7 +4,7 @@ import type { RecordType } from "../message/record.ts";
 import { Chain, type ChainOptions } from "./chain.ts";
 import { isWithin, labelsOf } from "./names.ts";
 import { notesOn } from "./notes.ts";
-import { budget, missing, Problem, problemOf, VERDICTS, wrongDenial } from "./problem.ts";
+import { Problem, problemOf, VERDICTS } from "./problem.ts";
 import { type Answer, findSet, type RecordSet, type Reply, readReply } from "./record-set.ts";
 import { nameText, setText } from "./wording.ts";
 
@@ -80,16 +80,16 @@ function followAliases(
     const isEnd = findSet(answers, name, type) && !(dname && type === "CNAME");
     const [data, ...more] = cname?.data ?? [];
     if (isEnd || !cname || !data) return { aliases, name, type };
-    if (more.length > 0) throw missing`${setText(cname)} leads to several names.`;
+    if (more.length > 0) throw Problem.missing`${setText(cname)} leads to several names.`;
     if (aliases.length === MAX_ALIASES) {
-      throw budget`The answer has more than ${MAX_ALIASES} aliases.`;
+      throw Problem.budget`The answer has more than ${MAX_ALIASES} aliases.`;
     }
     const target = decodeName(data);
     const [to] = dname?.data ?? [];
     if (dname && to) {
       const moved = labelsOf(name).slice(0, -labelsOf(dname.name).length || undefined);
       if (target !== `${[...moved, ...labelsOf(decodeName(to))].join(".")}.`) {
-        throw wrongDenial`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
+        throw Problem.denial`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
       }
       // The record that is made is the one asked for, unless the answer goes on behind it.
       if (type === "CNAME" && !isNameError) return { aliases, name: dname.name, type: dname.type };
@@ -106,16 +106,16 @@ async function checkEnd(
   { name, type, isAlias }: Pick<ValidateOptions, "name" | "type"> & { readonly isAlias: boolean },
 ): Promise<string> {
   if (type === "RRSIG") {
-    throw missing`Signatures are not signed themselves; ask for the records.`;
+    throw Problem.missing`Signatures are not signed themselves; ask for the records.`;
   }
   const set = findSet(answers, name, type);
   if (set !== undefined && isNameError) {
-    throw wrongDenial`The answer has ${setText(set)}, and says that there is no such name.`;
+    throw Problem.denial`The answer has ${setText(set)}, and says that there is no such name.`;
   }
   // The same as `incomplete` of the client.
   const isDenied = isNameError || authority.some((other) => other.type === "SOA");
   if (set === undefined && isAlias && !isDenied) {
-    throw missing`The answer ends at ${nameText(name)}, to which an alias leads.`;
+    throw Problem.missing`The answer ends at ${nameText(name)}, to which an alias leads.`;
   }
   const valid = () => `every signature from ${nameText(chain.anchorOf(name))} down is valid.`;
   if (set !== undefined) {

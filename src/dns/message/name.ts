@@ -84,10 +84,9 @@ export class NameReader {
       if (length >= POINTER) {
         const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, end);
         if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
-        const rest =
-          this.#suffixes.get(target) ??
-          this.#read(bytes, target, bytes.length, before + labels, followed + 1);
-        this.#suffixes.set(target, rest);
+        const rest = this.#suffixes.getOrInsertComputed(target, () =>
+          this.#read(bytes, target, bytes.length, before + labels, followed + 1),
+        );
         const pointers = rest.pointers + 1;
         checkSize(before + labels + rest.bytes, followed + pointers);
         return { text: text + rest.text, bytes: labels + rest.bytes, pointers, end: at + 2 };
