@@ -1,13 +1,7 @@
 import { ByteReader } from "../../util/bytes.ts";
 import { CLASSES, type RawRecord, readSections } from "../message/message.ts";
 import { encodeName, NameReader } from "../message/name.ts";
-import {
-  canonicalData,
-  decodeRecord,
-  type RecordType,
-  typeCode,
-  typeName,
-} from "../message/record.ts";
+import { canonicalData, decodeData, type RecordType, typeName } from "../message/record.ts";
 import { COST_US, type Work } from "./limits.ts";
 import { Problem } from "./problem.ts";
 
@@ -124,8 +118,7 @@ export function findSet(sets: readonly RecordSet[], name: string, type: RecordTy
   return sets.find((set) => set.name === name && set.type === type);
 }
 
-/** The data of each record in presentation form. Throws as `decodeRecord`. */
-export function valuesOf({ name, type, data }: RecordSet): readonly string[] {
-  const record = { owner: name, code: typeCode(type), ttl: 0 };
-  return data.map((each) => decodeRecord(record, new ByteReader(each), new NameReader()).value);
+/** The data of each record in presentation form. Throws as `decodeData`. */
+export function valuesOf({ type, data }: RecordSet): readonly string[] {
+  return data.map((each) => decodeData(type, new ByteReader(each), new NameReader()));
 }

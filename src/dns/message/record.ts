@@ -142,22 +142,25 @@ export function canonicalData(type: RecordType, data: ByteReader, names: NameRea
 }
 
 /**
- * Reads a record's data; the reader spans exactly the data. A type without fields has the text of RFC
- * 3597 section 5. Throws DnsFormatError if the data is longer than its content, FormatError if it
- * is shorter.
+ * Reads a record's data in presentation form; the reader spans exactly the data. A type without fields has the text of
+ * RFC 3597 section 5. Throws DnsFormatError if the data is longer than its content, FormatError if it is shorter.
  */
+export function decodeData(type: RecordType, data: ByteReader, names: NameReader): string {
+  const fields = rowOf(type)?.fields;
+  const texts = fields?.map((field) => READERS[field](data, names)) ?? [readUnknown(data)];
+  if (data.remaining > 0) {
+    throw new DnsFormatError(`the data of a ${type} record is ${data.remaining} bytes too long`);
+  }
+  // The last field can be empty.
+  return texts.filter(Boolean).join(" ");
+}
+
+/** A record with its data. Throws as `decodeData`. */
 export function decodeRecord(
   { owner, code, ttl }: { readonly owner: string; readonly code: number; readonly ttl: number },
-  reader: ByteReader,
+  data: ByteReader,
   names: NameReader,
 ): ResourceRecord {
   const type = typeName(code);
-  const fields = rowOf(type)?.fields;
-  const texts = fields?.map((field) => READERS[field](reader, names)) ?? [readUnknown(reader)];
-  // The last field can be empty.
-  const value = texts.filter(Boolean).join(" ");
-  if (reader.remaining > 0) {
-    throw new DnsFormatError(`the data of a ${type} record is ${reader.remaining} bytes too long`);
-  }
-  return { owner, type, value, ttl };
+  return { owner, type, value: decodeData(type, data, names), ttl };
 }

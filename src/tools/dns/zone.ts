@@ -20,7 +20,7 @@ import { isAnswer, recordsAsked } from "./comparison.ts";
 import type { DnsQuestion } from "./engine.ts";
 import { requireAnswer } from "./failure.ts";
 import { replyOf } from "./reply.ts";
-import type { DnsReply } from "./result.ts";
+import type { DnsRecord, DnsReply } from "./result.ts";
 import { type Asked, judgeZone } from "./zone-findings.ts";
 
 /** Questions to the resolver, and datagrams and connections to the servers of a zone, which its owner names. */
@@ -143,12 +143,8 @@ export async function askZone(
   const findAddresses = async (server: string) => {
     const replies = await Promise.all([lookUp(server, "AAAA"), lookUp(server, "A")]);
     // Those that the resolver makes (DNS64) are not the server's.
-    const isOwn = (ip: string) => translationOf(resolver, ip) === null;
-    const [ipv6 = [], ipv4 = []] = replies.map((reply) =>
-      recordsAsked(reply)
-        .map(({ value }) => value)
-        .filter(isOwn),
-    );
+    const ownIp = ({ value: ip }: DnsRecord) => (translationOf(resolver, ip) === null ? [ip] : []);
+    const [ipv6 = [], ipv4 = []] = replies.map((reply) => recordsAsked(reply).flatMap(ownIp));
     const lacksIpv6 = ipv6.length === 0 && replies.slice(0, 1).every(isAnswer);
     const outcome = replies.every(isAnswer) ? "no-address" : "not-known";
     return { name: server, families: [ipv6, ipv4], lacksIpv6, outcome } as const;
