@@ -139,13 +139,7 @@ const tryDecodeMessage = (bytes: Uint8Array, question?: Question): Message | nul
  * - `failure`: the server did not answer the question;
  * - `loop`: the chain returns to one of its names.
  */
-export function interpret(
-  { rcode, answers }: Message,
-  { name, type, dnssec }: Question,
-): {
-  readonly kind: "answer" | "no-data" | "name-error" | "failure" | "loop";
-  readonly records: readonly ResourceRecord[];
-} {
+export function interpret({ rcode, answers }: Message, { name, type, dnssec }: Question) {
   const byOwner = Map.groupBy(answers, ({ owner }) => owner.toLowerCase());
   // The text of a signature begins with the type that it covers.
   const signatures = (records: readonly ResourceRecord[], of: RecordType) =>
@@ -157,15 +151,16 @@ export function interpret(
     const records = byOwner.get(end) ?? [];
     const wanted = records.filter((record) => record.type === type);
     if (wanted.length > 0 && rcode === "NOERROR") {
-      return { kind: "answer", records: [...chain, ...wanted, ...signatures(records, type)] };
+      chain.push(...wanted, ...signatures(records, type));
+      return { kind: "answer", records: chain } as const;
     }
     const link = records.find((record) => record.type === "CNAME");
     if (link === undefined) break;
     chain.push(link, ...signatures(records, "CNAME"));
     seen.add(end);
     end = link.value.toLowerCase();
-    if (seen.has(end)) return { kind: "loop", records: chain };
+    if (seen.has(end)) return { kind: "loop", records: chain } as const;
   }
   const isAbsent = rcode === "NXDOMAIN" ? "name-error" : "failure";
-  return { kind: rcode === "NOERROR" ? "no-data" : isAbsent, records: chain };
+  return { kind: rcode === "NOERROR" ? "no-data" : isAbsent, records: chain } as const;
 }

@@ -58,11 +58,11 @@ export function startExchange(
   let transport: Transport = firstTransport;
   let close = () => {};
 
-  async function run(): Promise<ServerResult> {
-    const result = await ask(createQuery(question, withEdns));
-    const isRefused = withEdns && result.kind === "message" && refusesEdns(result.message);
-    const last = isRefused ? await ask(createQuery(question, false)) : result;
-    return isRefused || !withEdns ? { ...last, isPlain: true } : last;
+  async function run(isPlain: boolean): Promise<ServerResult> {
+    const result = await ask(createQuery(question, !isPlain));
+    if (isPlain) return { ...result, isPlain };
+    const isRefused = result.kind === "message" && refusesEdns(result.message);
+    return isRefused ? run(true) : result;
   }
 
   async function ask(query: Query): Promise<ServerResult> {
@@ -124,7 +124,7 @@ export function startExchange(
 
   return {
     /** Settles unless the exchange is stopped before; rejects for an error that is not about the network. */
-    result: run(),
+    result: run(!withEdns),
     /** The transport that was asked last. */
     get transport(): Transport {
       return transport;
