@@ -11,7 +11,7 @@ import {
   tryParseKeyDigest,
 } from "./key.ts";
 import { MAX, type Work } from "./limits.ts";
-import { isWithin, labelsOf, parentOf } from "./names.ts";
+import { isWithin, labelsOf, type NameAndType, parentOf } from "./names.ts";
 import { readNsec } from "./nsec.ts";
 import { readNsec3 } from "./nsec3.ts";
 import { Problem, problemOf } from "./problem.ts";
@@ -35,9 +35,7 @@ export interface ChainLink {
 }
 
 /** A record set, or a proof that there is none, and the signature that counts. */
-export interface CheckedSet {
-  readonly name: string;
-  readonly type: string;
+export interface CheckedSet extends NameAndType {
   signature?: ReturnType<typeof showSignature>;
   proof?: Proof["steps"];
   fault?: string;
@@ -327,11 +325,7 @@ export class Chain {
   }
 
   /** Checks a set with the keys of a zone, and adds it to what documents show of the zone. */
-  #note<T>(
-    { link }: Zone,
-    { name, type }: Pick<CheckedSet, "name" | "type">,
-    check: (shown: CheckedSet) => T,
-  ): T {
+  #note<T>({ link }: Zone, { name, type }: NameAndType, check: (shown: CheckedSet) => T): T {
     const shown: CheckedSet = { name, type };
     link.sets.push(shown);
     try {
@@ -343,7 +337,7 @@ export class Chain {
   }
 
   /** The zones that may sign for a name, of those that signed: at or above it, not above its trust anchor. */
-  #signersOf({ name, type }: Pick<RecordSet, "name" | "type">, { signatures }: RecordSet) {
+  #signersOf({ name, type }: NameAndType, { signatures }: RecordSet) {
     const anchor = this.anchorOf(name);
     const signers = signatures.slice(0, MAX.signatures).map(({ signer }) => signer);
     return [...new Set(signers)].filter((signer) => {

@@ -1,5 +1,4 @@
-import type { RecordType } from "../message/record.ts";
-import { ancestorOf, labelsOf, wildcardOf } from "./names.ts";
+import { ancestorOf, labelsOf, type NameAndType, wildcardOf } from "./names.ts";
 import { Problem } from "./problem.ts";
 import type { Signature } from "./record-set.ts";
 import { nameText } from "./wording.ts";
@@ -27,9 +26,7 @@ export interface Denials {
 }
 
 /** Something that does not exist, as an answer says. */
-export interface Claim {
-  readonly name: string;
-  readonly type: RecordType;
+export interface Claim extends NameAndType {
   /** True if the name does not exist, false if it only has no record of the type. */
   readonly isNameError?: boolean;
   /** Of records that a wildcard gave: their signature. Then the name itself does not exist. */

@@ -1,7 +1,15 @@
+import type { RecordType } from "../message/record.ts";
+
 /*
  * Names in this folder are presentation text in lower case with the final dot, in which two names are
  * equal exactly when they are equal as RFC 4343 compares them.
  */
+
+/** What the records of a set have in common. */
+export interface NameAndType {
+  readonly name: string;
+  readonly type: RecordType;
+}
 
 /** The labels of a name from the left; none for the root. */
 export function labelsOf(name: string): readonly string[] {

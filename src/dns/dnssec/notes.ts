@@ -1,5 +1,6 @@
-import type { RecordType } from "../message/record.ts";
 import type { Zone } from "./chain.ts";
+import type { NameAndType } from "./names.ts";
+
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
 /**
@@ -8,13 +9,8 @@ import { durationText, nameText, setText, timeText } from "./wording.ts";
  *
  * @param now seconds since 1970
  */
-export function notesOn(
-  zones: readonly Zone[],
-  end: { readonly name: string; readonly type: RecordType },
-  now: number,
-) {
-  const isEnd = (set: { readonly name: string; readonly type: string }) =>
-    set.name === end.name && set.type === end.type;
+export function notesOn(zones: readonly Zone[], end: NameAndType, now: number) {
+  const isEnd = ({ name, type }: NameAndType) => name === end.name && type === end.type;
   const last =
     zones.findLast(({ link }) => link.sets.some(isEnd)) ??
     zones.find(({ link }) => link.status !== "secure");

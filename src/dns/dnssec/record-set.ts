@@ -3,12 +3,11 @@ import { CLASSES, type RawRecord, readSections } from "../message/message.ts";
 import { encodeName, NameReader } from "../message/name.ts";
 import { canonicalData, decodeData, type RecordType, typeName } from "../message/record.ts";
 import { COST_US, type Work } from "./limits.ts";
+import type { NameAndType } from "./names.ts";
 import { Problem } from "./problem.ts";
 
 /** All records of a name and type, in canonical form; RFC 4034 section 6. */
-export interface RecordSet {
-  readonly name: string;
-  readonly type: RecordType;
+export interface RecordSet extends NameAndType {
   /** The data of each record, names in it uncompressed and in lower case, in canonical order, each once. */
   readonly data: Uint8Array[];
   readonly signatures: Signature[];

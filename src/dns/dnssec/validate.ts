@@ -2,7 +2,7 @@ import { attempt } from "../../util/errors.ts";
 import { decodeName } from "../message/name.ts";
 import type { RecordType } from "../message/record.ts";
 import { Chain, type ChainOptions } from "./chain.ts";
-import { isWithin, labelsOf } from "./names.ts";
+import { isWithin, labelsOf, type NameAndType } from "./names.ts";
 import { notesOn } from "./notes.ts";
 import { Problem, problemOf, VERDICTS } from "./problem.ts";
 import { type Answer, findSet, type RecordSet, type Reply, readReply } from "./record-set.ts";
@@ -68,10 +68,7 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
  * Follows the aliases of an answer: CNAME records, and DNAME records above the name, which make CNAME
  * records without a signature; RFC 6672. Returns the sets, and the name and type that they lead to.
  */
-function followAliases(
-  { answers, isNameError }: Answer,
-  { name: asked, type }: Pick<ValidateOptions, "name" | "type">,
-) {
+function followAliases({ answers, isNameError }: Answer, { name: asked, type }: NameAndType) {
   const aliases: RecordSet[] = [];
   for (let name = asked.toLowerCase(); ; ) {
     const isAbove = (set: RecordSet) => set.name !== name && isWithin(name, set.name);
@@ -103,7 +100,7 @@ function followAliases(
 async function checkEnd(
   chain: Chain,
   { answers, authority, isNameError }: Answer,
-  { name, type, isAlias }: Pick<ValidateOptions, "name" | "type"> & { readonly isAlias: boolean },
+  { name, type, isAlias }: NameAndType & { readonly isAlias: boolean },
 ): Promise<string> {
   if (type === "RRSIG") {
     throw Problem.missing`Signatures are not signed themselves; ask for the records.`;

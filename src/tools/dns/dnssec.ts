@@ -73,12 +73,12 @@ export async function checkDnssec(
   const doubt = !isConfirmed && `Its first answer was bogus: ${first.text}`;
   const text = [found.text, doubt, advice, remark].filter(Boolean).join(" ");
   const extendedErrors = "extendedErrors" in believed ? believed.extendedErrors : [];
+  // AD alone may come from anybody, and with AD, the resolver's clock or its patience may be another.
+  const isValidator = claim === "bogus" || (verdict === "secure" && claim === "secure");
+  const validates = isValidator || (verdict === "bogus" && claim === "none" ? false : null);
   return {
     outcome: verdict === "secure" ? cappedTtls(shown, ttls) : shown,
-    dnssec: {
-      ...{ ...validation, text },
-      resolver: { name, claim, validates: validates(verdict, claim), extendedErrors },
-    },
+    dnssec: { ...validation, text, resolver: { name, claim, validates, extendedErrors } },
   };
 }
 
@@ -117,19 +117,17 @@ const beginsAtAnchor = ([first]: DnssecDetails["chain"]) =>
 function cappedTtls(outcome: DnsOutcome, { hops, soa: soaTtl }: Validation["ttls"]): DnsOutcome {
   if (!("records" in outcome)) return outcome;
   const { records, soa } = outcome;
-  const cap = <T extends { readonly ttl: number }>(record: T, ttl = record.ttl) => ({
-    ...record,
-    ttl: Math.min(record.ttl, ttl),
-  });
+  const capped = (ttl: number, most = ttl) => Math.min(ttl, most);
   let [hop, last] = [0, ""];
-  const capped = records.map((record) => {
+  const kept = records.map((record) => {
     // The signatures of a set are behind it.
     const isSignature = record.type === "RRSIG";
     if (!isSignature && last === "CNAME") hop += 1;
     if (!isSignature) last = record.type;
-    return cap(record, hops[hop]);
+    return { ...record, ttl: capped(record.ttl, hops[hop]) };
   });
-  return { ...outcome, records: capped, ...(soa && { soa: cap(soa, soaTtl) }) };
+  const soaKept = soa && { soa: { ...soa, ttl: capped(soa.ttl, soaTtl) } };
+  return { ...outcome, records: kept, ...soaKept };
 }
 
 /** The message of an outcome, or why there is none. */
@@ -148,9 +146,8 @@ function replyOfBoth(outcome: DnsOutcome, unchecked: DnsOutcome): Reply | string
 }
 
 function claimOf(believed: DnsOutcome, unchecked: DnsOutcome): Claim {
-  if (isDecisive(believed)) {
-    return "authenticated" in believed && believed.authenticated ? "secure" : "none";
-  }
+  const isSecure = "authenticated" in believed && believed.authenticated;
+  if (isDecisive(believed)) return isSecure ? "secure" : "none";
   return believed.kind === "failure" && isDecisive(unchecked) ? "bogus" : "no-answer";
 }
 
@@ -169,10 +166,3 @@ const REMARKS: Readonly<Partial<Record<`${Validation["verdict"]} ${Claim}`, stri
   "bogus none": "The resolver passes the answer on, so it does not validate this name.",
   "bogus bogus": "The resolver refuses the answer, too.",
 };
-
-/** True if a resolver validates the name, null if its claim does not show it; AD alone may come from anybody. */
-function validates(verdict: Validation["verdict"], claim: Claim): boolean | null {
-  if (claim === "bogus" || (verdict === "secure" && claim === "secure")) return true;
-  // With AD, its clock or its patience may be another.
-  return verdict === "bogus" && claim === "none" ? false : null;
-}
