@@ -44,6 +44,11 @@ export class ByteReader {
     return this.bytes.subarray(at, at + count);
   }
 
+  /** A view of all bytes that are left. */
+  rest(): Uint8Array {
+    return this.take(this.remaining);
+  }
+
   #advance(count: number): number {
     const at = this.offset;
     if (count < 0 || count > this.end - at) {

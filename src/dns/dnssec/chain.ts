@@ -154,7 +154,6 @@ export class Chain {
     const by = signers.find((signer) => signer === (wildcard?.signer ?? soa?.name ?? signer));
     if (by === undefined) return null;
     const zone = await this.#zoneAt(by);
-    const { link, habits } = zone;
     const own = candidates.filter((set) => set.signatures.some(({ signer }) => signer === by));
     const proof = this.#note(zone, claim, (shown) => {
       const isHashed = own.every(({ type }) => type === "NSEC3");
@@ -166,17 +165,17 @@ export class Chain {
       });
       shown.signature = signatures.reduce((a, b) => (b.expires < a.expires ? b : a));
       const denials = isHashed ? readNsec3(sets, by, this.#options.work) : readNsec(sets);
-      const { hashing } = denials;
-      habits.hashing = hashing;
-      if (hashing && hashing.iterations > MAX.iterations) {
-        throw Problem.insecure`${nameText(by)} hashes names with ${hashing.iterations} iterations of NSEC3; a zone with more than ${MAX.iterations} counts as not signed (RFC 9276).`;
+      zone.habits.hashing = denials.hashing;
+      const { iterations = 0 } = denials.hashing ?? {};
+      if (iterations > MAX.iterations) {
+        throw Problem.insecure`${nameText(by)} hashes names with ${iterations} iterations of NSEC3; a zone with more than ${MAX.iterations} counts as not signed (RFC 9276).`;
       }
       const found = prove(denials, claim);
       shown.proof = found.steps;
       return found;
     });
     if (!proof.isOptOut) return { zone, isDelegation: proof.isDelegation };
-    throw Problem.insecure`${nameText(name)} counts as not signed: ${nameText(link.zone)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;
+    throw Problem.insecure`${nameText(name)} counts as not signed: ${nameText(by)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;
   }
 
   /**

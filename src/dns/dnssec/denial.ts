@@ -53,12 +53,12 @@ export function prove(denials: Denials, claim: Claim) {
   const cover = nextCloser && denials.over(nextCloser);
   if (!encloser || !nextCloser || !cover) throw unproven(`${nameText(name)} does not exist`);
   const { isOptOut } = cover;
-  const steps = [step(cover, `${nameText(nextCloser)} does not exist`)];
+  const steps = [{ record: cover.text, proves: `${nameText(nextCloser)} does not exist` }];
   const wildcard = wildcardOf(encloser);
   if (isNameError) {
     const noWildcard = denials.over(wildcard);
     if (!noWildcard) throw unproven(`${nameText(wildcard)} does not exist`);
-    steps.push(step(noWildcard, `${nameText(wildcard)} does not exist`));
+    steps.push({ record: noWildcard.text, proves: `${nameText(wildcard)} does not exist` });
   } else if (!by && !isOptOut) {
     const atWildcard = denials.at(wildcard);
     if (!atWildcard) throw unproven(`${nameText(name)} has no ${type} record`);
@@ -81,11 +81,7 @@ function proveNoData(record: DenialRecord, { name, type, isNameError }: Claim) {
   if (wrong)
     throw Problem.denial`The proof about ${nameText(name)} contradicts the answer: ${wrong}.`;
   const proves = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
-  return { steps: [step(record, proves)], isOptOut: false, isDelegation };
-}
-
-function step({ text }: DenialRecord, proves: string) {
-  return { record: text, proves };
+  return { steps: [{ record: record.text, proves }], isOptOut: false, isDelegation };
 }
 
 function unproven(denial: string) {

@@ -18,7 +18,8 @@ type ToJwk = (key: Buffer) => Readonly<Record<string, string>> | null;
 const curve =
   (kty: string, crv: string, axisBytes: number): ToJwk =>
   (key) => {
-    const [x = "", y] = [0, axisBytes].map((at) => base64url(key, at, at + axisBytes));
+    const x = key.toString("base64url", 0, axisBytes);
+    const y = key.toString("base64url", axisBytes);
     if (key.length !== (kty === "EC" ? 2 : 1) * axisBytes) return null;
     return { kty, crv, x, ...(y && { y }) };
   };
@@ -133,9 +134,6 @@ function rsaKey(key: Buffer): ReturnType<ToJwk> {
   const modulus = key.subarray(key.findIndex((byte, at) => at >= modulusAt && byte !== 0));
   const bits = 8 * modulus.length;
   if (modulusAt >= key.length || bits < RSA_BITS.minimum || bits > RSA_BITS.maximum) return null;
-  return { kty: "RSA", e: base64url(key, start, modulusAt), n: modulus.toString("base64url") };
-}
-
-function base64url(key: Buffer, start: number, end?: number): string {
-  return key.subarray(start, end).toString("base64url");
+  const e = key.toString("base64url", start, modulusAt);
+  return { kty: "RSA", e, n: modulus.toString("base64url") };
 }

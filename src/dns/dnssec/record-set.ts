@@ -68,8 +68,7 @@ function setsOf(
     if (!types.includes(type)) continue;
     work.spend("cpuUs", COST_US.record + COST_US.byte * record.owner.length);
     const name = record.owner.toLowerCase();
-    const empty = { name, type, data: [], signatures: [] };
-    const set = sets.getOrInsert(`${type} ${name}`, empty);
+    const set = sets.getOrInsert(`${type} ${name}`, { name, type, data: [], signatures: [] });
     if (isSignature) {
       set.signatures.push(readSignature(record.data, names, work));
       continue;
@@ -109,7 +108,7 @@ function readSignature(reader: ByteReader, names: NameReader, work: Work) {
   work.spend("cpuUs", COST_US.byte * signer.length);
   /** The data before the signature itself, which is signed too. */
   const header = Buffer.concat([numbers, encodeName(signer)]);
-  return { ...fields, signer, header, bytes: reader.take(reader.remaining) };
+  return { ...fields, signer, header, bytes: reader.rest() };
 }
 
 /** The set of a name and type among others; undefined if it is not there. */

@@ -24,9 +24,9 @@ export const DATA_READERS = {
   string: (reader) => quotedText(reader.take(reader.uint8())),
   strings: readTexts,
   tag: readTag,
-  text: (reader) => quotedText(rest(reader)),
+  text: (reader) => quotedText(reader.rest()),
   hex: hexText,
-  base64: (reader) => inWords(rest(reader).toBase64()),
+  base64: (reader) => inWords(reader.rest().toBase64()),
   /** Seconds since 1970 as `YYYYMMDDHHmmSS` in UTC; RFC 4034 section 3.2. */
   time: (reader) => new Date(reader.uint32() * 1000).toISOString().replace(/\.\d+|\D/g, ""),
   salt: (reader) => reader.take(reader.uint8()).toHex().toUpperCase() || "-",
@@ -39,10 +39,6 @@ export const DATA_READERS = {
   prefixes: readPrefixes,
 } satisfies Record<string, (reader: ByteReader) => string>;
 
-function rest(reader: ByteReader): Uint8Array {
-  return reader.take(reader.remaining);
-}
-
 /** Reads the name of a property. Throws DnsFormatError if it is not of letters and digits; RFC 8659 section 4.1. */
 function readTag(reader: ByteReader): string {
   const tag = plainText(reader.take(reader.uint8()));
@@ -54,7 +50,7 @@ function readTag(reader: ByteReader): string {
 /** Reads one or more character-strings, up to the end. Throws DnsFormatError for none, or for one that is cut short. */
 function readTexts(reader: ByteReader): string {
   // There can be 65,000 of them, which is too many for a view of each.
-  const strings = rest(reader);
+  const strings = reader.rest();
   let text = "";
   for (let at = 0; at < strings.length; ) {
     const end = at + 1 + (strings[at] as number);
@@ -81,7 +77,7 @@ export function plainText(bytes: Uint8Array, byteText = QUOTED_BYTE_TEXT): strin
 
 /** Reads the rest in upper-case hex. */
 function hexText(reader: ByteReader): string {
-  return inWords(rest(reader).toHex().toUpperCase());
+  return inWords(reader.rest().toHex().toUpperCase());
 }
 
 function inWords(text: string): string {

@@ -244,18 +244,18 @@ function readOptions(options: ByteReader | undefined): Options {
     const option = options.uint16();
     const data = new ByteReader(options.take(options.uint16()));
     if (option === OPTION.nsid) {
-      const name = data.take(data.remaining).subarray(0, MAX_EXTENDED_TEXT_LENGTH);
+      const name = data.rest().subarray(0, MAX_EXTENDED_TEXT_LENGTH);
       const isPrintable = name.every((byte) => byte >= 0x20 && byte <= 0x7e);
       read.nsid = isPrintable ? plainText(name) : name.toHex();
     } else if (option === OPTION.clientSubnet) {
       const family = data.uint16();
       const lengths = [...data.take(2)];
-      const address = tryReadAddress(family, data.take(data.remaining));
+      const address = tryReadAddress(family, data.rest());
       if (address !== null) read.clientSubnet = [address, ...lengths].join("/");
     } else if (option === OPTION.extendedError && extendedErrors.length < MAX_EXTENDED_ERRORS) {
       const code = data.uint16();
       const name = extendedErrorName(code);
-      const text = safeText(data.take(data.remaining), MAX_EXTENDED_TEXT_LENGTH);
+      const text = safeText(data.rest(), MAX_EXTENDED_TEXT_LENGTH);
       extendedErrors.push({ code, ...(name && { name }), ...(text !== "" && { text }) });
     }
   }

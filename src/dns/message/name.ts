@@ -78,17 +78,20 @@ export class NameReader {
     let text = "";
     for (let at = start; ; ) {
       const labels = at - start;
-      checkSize(before + labels + 1, followed);
+      checkBound("name", before + labels + 1, MAX_NAME_BYTES, "bytes");
+      checkBound("name", followed, MAX_POINTERS, "compression pointers");
       const length = byteAt(bytes, at, end);
       if (length === 0) return { text, bytes: labels + 1, pointers: 0, end: at + 1 };
       if (length >= POINTER) {
         const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, end);
         if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
-        const rest = this.#suffixes.getOrInsertComputed(target, () =>
-          this.#read(bytes, target, bytes.length, before + labels, followed + 1),
-        );
+        const rest =
+          this.#suffixes.get(target) ??
+          this.#read(bytes, target, bytes.length, before + labels, followed + 1);
+        this.#suffixes.set(target, rest);
         const pointers = rest.pointers + 1;
-        checkSize(before + labels + rest.bytes, followed + pointers);
+        checkBound("name", before + labels + rest.bytes, MAX_NAME_BYTES, "bytes");
+        checkBound("name", followed + pointers, MAX_POINTERS, "compression pointers");
         return { text: text + rest.text, bytes: labels + rest.bytes, pointers, end: at + 2 };
       }
       if (length > MAX_LABEL_BYTES) {
@@ -123,9 +126,7 @@ export function encodeName(text: string): Uint8Array {
   const endLabel = () => {
     const bytes = name.length - labelAt - 1;
     if (bytes === 0) throw new DnsFormatError("a name has an empty label");
-    if (bytes > MAX_LABEL_BYTES) {
-      throw new DnsFormatError(`a label has more than ${MAX_LABEL_BYTES} bytes`);
-    }
+    checkBound("label", bytes, MAX_LABEL_BYTES, "bytes");
     name[labelAt] = bytes;
     labelAt = name.length;
     name.push(0);
@@ -145,7 +146,7 @@ export function encodeName(text: string): Uint8Array {
     }
   }
   if (name.length - labelAt > 1 || !text.endsWith(".")) endLabel();
-  checkSize(name.length, 0);
+  checkBound("name", name.length, MAX_NAME_BYTES, "bytes");
   return Uint8Array.from(name);
 }
 
@@ -168,11 +169,7 @@ export function withoutFinalDot(name: string): string {
   return name === "." ? name : name.slice(0, -1);
 }
 
-function checkSize(bytes: number, pointers: number): void {
-  if (bytes > MAX_NAME_BYTES) {
-    throw new DnsFormatError(`a name has more than ${MAX_NAME_BYTES} bytes`);
-  }
-  if (pointers > MAX_POINTERS) {
-    throw new DnsFormatError(`a name has more than ${MAX_POINTERS} compression pointers`);
-  }
+/** Throws DnsFormatError for a name or label with more of something than it may have. */
+function checkBound(subject: string, count: number, most: number, noun: string): void {
+  if (count > most) throw new DnsFormatError(`a ${subject} has more than ${most} ${noun}`);
 }

@@ -138,7 +138,7 @@ export function canonicalData(type: RecordType, data: ByteReader, names: NameRea
       ? encodeName(text.toLowerCase())
       : data.bytes.subarray(start, data.offset);
   });
-  return Buffer.concat([...parts, data.take(data.remaining)]);
+  return Buffer.concat([...parts, data.rest()]);
 }
 
 /**

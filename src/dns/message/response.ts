@@ -105,11 +105,12 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   const message = tryDecodeMessage(restored, query.question);
   if (message === null) return MALFORMED;
   if (isReferral(message, query.question)) return { kind: "referral", bytes: restored };
-  const hasDname = message.answerTypes.includes(TYPE.DNAME);
+  const kind = "message";
+  if (!message.answerTypes.includes(TYPE.DNAME)) return { kind, message, bytes: restored };
   const answers = message.answers.map((record) =>
-    hasDname && record.type === "CNAME" ? { ...record, value: record.value.toLowerCase() } : record,
+    record.type === "CNAME" ? { ...record, value: record.value.toLowerCase() } : record,
   );
-  return { kind: "message", message: { ...message, answers }, bytes: restored };
+  return { kind, message: { ...message, answers }, bytes: restored };
 }
 
 /**

@@ -9,7 +9,7 @@ const PARAMETERS: readonly { name: string; read: (value: ByteReader) => string }
   { name: "no-default-alpn", read: DATA_READERS.text },
   { name: "port", read: DATA_READERS.uint16 },
   { name: "ipv4hint", read: listOf(DATA_READERS.ipv4) },
-  { name: "ech", read: (value) => value.take(value.remaining).toBase64() },
+  { name: "ech", read: (value) => value.rest().toBase64() },
   { name: "ipv6hint", read: listOf(DATA_READERS.ipv6) },
 ];
 

@@ -13,11 +13,12 @@ export interface Asked extends ZoneServer {
   readonly reply?: DnsReply;
 }
 
+/** A zone, and the names of its servers. */
+export type NamedServers = { readonly zone: string; readonly names: readonly string[] };
+
 /** What is known of the servers of a zone. */
-interface Look {
-  readonly zone: string;
-  /** The names of its servers, those that were looked up, and their addresses. */
-  readonly names: readonly string[];
+interface Look extends NamedServers {
+  /** Those that were looked up, and their addresses. */
   readonly servers: readonly { readonly name: string; readonly lacksIpv6: boolean }[];
   readonly addresses: readonly unknown[];
   /** The addresses that were looked at, and servers without any. */

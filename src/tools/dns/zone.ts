@@ -21,7 +21,7 @@ import type { DnsQuestion } from "./engine.ts";
 import { requireAnswer } from "./failure.ts";
 import { replyOf } from "./reply.ts";
 import type { DnsRecord, DnsReply } from "./result.ts";
-import { type Asked, judgeZone } from "./zone-findings.ts";
+import { type Asked, judgeZone, type NamedServers } from "./zone-findings.ts";
 
 /** Questions to the resolver, and datagrams and connections to the servers of a zone, which its owner names. */
 const MAX_QUESTIONS = 60;
@@ -39,9 +39,6 @@ export const LONGEST_ZONE_MS = RESOLVER_MS + 4 * SERVER_MS;
 
 /** The code of a packet that does not leave, because all others have. */
 const NOT_ASKED = "NOT_ASKED";
-
-/** A zone, and the names of its servers. */
-type Found = { readonly zone: string; readonly names: readonly string[] };
 
 const thisMachine = () => ({ sockets: systemSockets(), clock: systemClock, sourceTo });
 
@@ -108,7 +105,7 @@ export async function askZone(
     }).query(of, wanted, { ...options, isIterative: true, timeoutMs: SERVER_MS, dnssec });
 
   /** The closest zone around a name, and the names of its servers. */
-  const findZone = async (at: string): Promise<Found> => {
+  const findZone = async (at: string): Promise<NamedServers> => {
     const reply = await lookUp(at, "NS");
     if (!isAnswer(reply) && at !== ".") {
       failure = reply.rcode ?? reply.outcome;
@@ -123,7 +120,7 @@ export async function askZone(
   };
 
   /** The zone to which a server of the one above refers, if one does; else the one above. */
-  const findBelow = async (at: string, above: Found): Promise<Found> => {
+  const findBelow = async (at: string, above: NamedServers): Promise<NamedServers> => {
     const { families } = await findAddresses(above.names[0] ?? ".");
     for (const ip of families.flat().slice(0, 2)) {
       if ((await refusal(ip)) !== null) continue;
