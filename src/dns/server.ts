@@ -34,8 +34,7 @@ const ZONED = /^(\[?)([^\][%]+)(%[^\]]+)((?:\].*)?)$/;
 export function tryParseDnsServer(text: string): DnsServer | null {
   const [, scheme, host = "", path, name] = FORM.exec(text) ?? [];
   const protocol = scheme as DnsServer["protocol"];
-  const [, bracket, address, percent, rest] =
-    protocol === undefined ? (ZONED.exec(host) ?? []) : [];
+  const [, bracket, address, percent, rest] = (protocol ? null : ZONED.exec(host)) ?? [];
   const zone = address && tryParseZoned(address + percent)?.zone;
   const plainHost = zone ? `${bracket}${address}${rest}` : host;
   const server = tryParseSocketAddress(plainHost, PORTS[protocol ?? "plain"]);

@@ -244,9 +244,8 @@ export class Chain {
 
   /** Checks the keys of a zone; RFC 4035 section 5.2. */
   async #open(name: string, digests: readonly KeyDigest[]): Promise<Zone> {
-    const ds = digests
-      .slice(0, MAX.digests)
-      .map((each) => ({ ...showKey(each), digest: digestName(each.digestType) }));
+    const first = digests.slice(0, MAX.digests);
+    const ds = first.map((each) => ({ ...showKey(each), digest: digestName(each.digestType) }));
     const link: ChainLink = { zone: name, status: "secure", ds, keys: [], sets: [] };
     const zone: Zone = { keys: [], link, habits: { algorithms: new Set() } };
     this.zones.push(zone);

@@ -10,7 +10,7 @@ import {
   type Query,
   type Question,
 } from "./message.ts";
-import type { RecordType, ResourceRecord } from "./record.ts";
+import { type RecordType, type ResourceRecord, typeCode } from "./record.ts";
 
 /** The response to a query, or what is wrong with it. */
 export type DnsResponse =
@@ -26,13 +26,13 @@ export interface AskTcp {
   readonly fallback: DnsResponse | null;
 }
 
+/** What has come is of no use. */
+export const ASK_TCP: AskTcp = { kind: "ask-tcp", fallback: null };
+
 const MALFORMED = { kind: "malformed" } as const;
 
 /** Response codes that a server may send without the question, because it did not read that far. */
 const BARE_FAILURES: readonly string[] = ["FORMERR", "SERVFAIL", "NOTIMP", "REFUSED", "BADVERS"];
-
-/** Numbers of record types; RFC 1035 section 3.2.2, RFC 6672 section 2.1. */
-const TYPE = { NS: 2, SOA: 6, DNAME: 39 } as const;
 
 /** Bytes of the type and class behind a question's name. */
 const TYPE_AND_CLASS_BYTES = 4;
@@ -51,7 +51,7 @@ export function matchDatagram(bytes: Uint8Array, query: Query): DnsResponse | As
   const match = questions === 1 ? matchQuestion(bytes, query) : "other";
   if (match === "other") return null;
   // With another ID it is probably a forgery, and a truncated message is not used in part.
-  if (id !== query.id || (flags & FLAG.truncated) !== 0) return { kind: "ask-tcp", fallback: null };
+  if (id !== query.id || (flags & FLAG.truncated) !== 0) return ASK_TCP;
   const response = decodeResponse(bytes, query);
   const isFinal = match === "exact" || response.kind === "malformed";
   return isFinal ? response : { kind: "ask-tcp", fallback: response };
@@ -106,7 +106,7 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
   if (message === null) return MALFORMED;
   if (isReferral(message, query.question)) return { kind: "referral", bytes: restored };
   const kind = "message";
-  if (!message.answerTypes.includes(TYPE.DNAME)) return { kind, message, bytes: restored };
+  if (!message.answerTypes.includes(typeCode("DNAME"))) return { kind, message, bytes: restored };
   const answers = message.answers.map((record) =>
     record.type === "CNAME" ? { ...record, value: record.value.toLowerCase() } : record,
   );
@@ -123,8 +123,8 @@ function isReferral(
 ): boolean {
   const knowing = FLAG.authoritative | (isIterative ? 0 : FLAG.recursionAvailable);
   if (rcode !== "NOERROR" || answerTypes.length > 0 || (flags & knowing) !== 0) return false;
-  const hasServers = isIterative || authorityTypes.includes(TYPE.NS);
-  return hasServers && !authorityTypes.includes(TYPE.SOA);
+  const hasServers = isIterative || authorityTypes.includes(typeCode("NS"));
+  return hasServers && !authorityTypes.includes(typeCode("SOA"));
 }
 
 const tryDecodeMessage = (bytes: Uint8Array, question?: Question): Message | null =>

@@ -2,7 +2,7 @@ import type { Clock } from "../../util/clock.ts";
 import { errorCode } from "../../util/errors.ts";
 import { createQuery, type Query, type Question } from "../message/message.ts";
 import {
-  type AskTcp,
+  ASK_TCP,
   type DnsResponse,
   matchDatagram,
   matchStreamed,
@@ -37,8 +37,6 @@ const CONFIRM_TIMEOUT_MS = 1000;
 /** Datagrams that do not belong to the query, after which TCP is asked: a flood can push out the answer. */
 const MAX_JUNK = 8;
 
-const TOO_MUCH_JUNK: AskTcp = { kind: "ask-tcp", fallback: null };
-
 /** A server that is being asked. */
 export type Exchange = ReturnType<typeof startExchange>;
 
@@ -72,7 +70,7 @@ export function startExchange(
     const match = await receive(query, (bytes) => {
       const found = matchDatagram(bytes, query);
       if (found === null) junk += 1;
-      return junk === MAX_JUNK ? TOO_MUCH_JUNK : found;
+      return junk === MAX_JUNK ? ASK_TCP : found;
     });
     if (match.kind !== "ask-tcp") return { ...match, transport };
     transport = "tcp";

@@ -46,14 +46,14 @@ export function judgeZone({ zone, names, servers, addresses, rows, question }: L
   const answers = split(answering, ({ reply }) => reply && answerText(reply));
   const unsigned = answering.filter(({ signed }) => !signed);
   const notAllSigned = unsigned.length < answering.length ? unsigned : [];
-  const ipv4Only = servers.filter(({ lacksIpv6 }) => lacksIpv6);
+  const withoutIpv6 = servers.filter(({ lacksIpv6 }) => lacksIpv6);
   const found = [
     [lame, "lame", `No authority for the zone, though named as one: ${hosts(lame)}.`],
     [silent, "silent", `No answer from ${hosts(silent)}. ${PERHAPS_HERE}`],
     [serials.fewer, "serials-differ", `Serials differ: ${serials.text}. A copy may be old.`],
     [answers.fewer, "answers-differ", `Answers differ: ${answers.text}. ${PERHAPS_OLD}`],
     [notAllSigned, "unsigned-server", `No signatures from ${hosts(notAllSigned)}. ${REFUSED}`],
-    [ipv4Only, "no-ipv6", `No IPv6 address: ${hosts(ipv4Only)}.`],
+    [withoutIpv6, "no-ipv6", `No IPv6 address: ${hosts(withoutIpv6)}.`],
   ] as const;
   const findings = found.flatMap(([about, code, text]) =>
     about.length > 0 ? [{ code, servers: namesOf(about), text }] : [],
