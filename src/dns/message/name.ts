@@ -78,8 +78,7 @@ export class NameReader {
     let text = "";
     for (let at = start; ; ) {
       const labels = at - start;
-      checkBound("name", before + labels + 1, MAX_NAME_BYTES, "bytes");
-      checkBound("name", followed, MAX_POINTERS, "compression pointers");
+      checkSize(before + labels + 1, followed);
       const length = byteAt(bytes, at, end);
       if (length === 0) return { text, bytes: labels + 1, pointers: 0, end: at + 1 };
       if (length >= POINTER) {
@@ -90,8 +89,7 @@ export class NameReader {
           this.#read(bytes, target, bytes.length, before + labels, followed + 1);
         this.#suffixes.set(target, rest);
         const pointers = rest.pointers + 1;
-        checkBound("name", before + labels + rest.bytes, MAX_NAME_BYTES, "bytes");
-        checkBound("name", followed + pointers, MAX_POINTERS, "compression pointers");
+        checkSize(before + labels + rest.bytes, followed + pointers);
         return { text: text + rest.text, bytes: labels + rest.bytes, pointers, end: at + 2 };
       }
       if (length > MAX_LABEL_BYTES) {
@@ -126,7 +124,9 @@ export function encodeName(text: string): Uint8Array {
   const endLabel = () => {
     const bytes = name.length - labelAt - 1;
     if (bytes === 0) throw new DnsFormatError("a name has an empty label");
-    checkBound("label", bytes, MAX_LABEL_BYTES, "bytes");
+    if (bytes > MAX_LABEL_BYTES) {
+      throw new DnsFormatError(`a label has more than ${MAX_LABEL_BYTES} bytes`);
+    }
     name[labelAt] = bytes;
     labelAt = name.length;
     name.push(0);
@@ -146,7 +146,7 @@ export function encodeName(text: string): Uint8Array {
     }
   }
   if (name.length - labelAt > 1 || !text.endsWith(".")) endLabel();
-  checkBound("name", name.length, MAX_NAME_BYTES, "bytes");
+  checkSize(name.length, 0);
   return Uint8Array.from(name);
 }
 
@@ -169,7 +169,11 @@ export function withoutFinalDot(name: string): string {
   return name === "." ? name : name.slice(0, -1);
 }
 
-/** Throws DnsFormatError for a name or label with more of something than it may have. */
-function checkBound(subject: string, count: number, most: number, noun: string): void {
-  if (count > most) throw new DnsFormatError(`a ${subject} has more than ${most} ${noun}`);
+function checkSize(bytes: number, pointers: number): void {
+  if (bytes > MAX_NAME_BYTES) {
+    throw new DnsFormatError(`a name has more than ${MAX_NAME_BYTES} bytes`);
+  }
+  if (pointers > MAX_POINTERS) {
+    throw new DnsFormatError(`a name has more than ${MAX_POINTERS} compression pointers`);
+  }
 }
