@@ -1,6 +1,7 @@
 /** The page in a real browser, on the stage: each tool once well; errors.test.ts has the errors. */
 import { describe, expect } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
+import type { CheckResult } from "../../src/tools/check/result.ts";
 import { TOOLS } from "../../src/tools/table.ts";
 import example from "../../src/tools/trace/example.json" with { type: "json" };
 import { interfaceDocument } from "../lab/conformance.ts";
@@ -471,6 +472,14 @@ pageTest("a server without IPv4 has not tested it, which is no failure of the si
   expect(await textOf(".tried tbody .note")).toBe("this server has no IPv4");
   expect(await page.locator(".bars .down").count()).toBe(0);
   expect(await textOf(".thin .result")).toBe("not tested");
+  const { url, key } = stage.service;
+  const response = await fetch(`${url}/check/ipv4only.example.test`, {
+    headers: { "X-API-Key": key },
+  });
+  const { steps } = (await response.json()) as CheckResult;
+  const names = steps.map(({ name, ip }) => `${name} ${ip}`);
+  expect(names).toContain("tcp 192.0.2.1");
+  expect(names.toSorted()).toEqual([...new Set(names)].sort());
 });
 
 pageTest.each(["check", "dns", "ping"])("%s: white space alone asks nothing", async (tool) => {

@@ -128,10 +128,9 @@ export async function hear(
   const show = async (name: View, ip: string, ended: Promise<unknown>, why = () => OVER) => {
     begin(name, ip);
     await ended;
-    const step =
-      viewsOf(rows.filter((row) => row.ip === ip)).find((view) => view.name === name) ??
-      stepOf(name, ip, { status: "skipped", text: why() }, 0);
-    if (step.status === "skipped") steps.push(step);
+    const view = viewsOf(rows.filter((row) => row.ip === ip)).find((each) => each.name === name);
+    const step = view ?? stepOf(name, ip, { status: "skipped", text: why() }, 0);
+    if (!view) steps.push(step);
     call.onEvent?.("step", step);
   };
   const isIpv6Heard = () => byFamily(rows)[0].some(worked);

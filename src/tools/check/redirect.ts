@@ -10,8 +10,8 @@ import { type Finding, isFailure } from "./findings.ts";
 import { judgePolicy } from "./judge.ts";
 import { type Found, hasFailed } from "./ledger.ts";
 import {
+  authorityOf,
   clip,
-  hostOf,
   PLAIN_PORT,
   type Service,
   type Through,
@@ -28,8 +28,9 @@ const MAX_TRIED = 2;
 /** What decides where a redirect may lead. */
 type Asked = Pick<Services, "config" | "resolvers">;
 
-const urlOf = ({ isTls, port, path = "/", ...service }: Service) =>
-  new URL(path, `${isTls ? "https" : "http"}://${hostOf(service)}:${port}`).href;
+const urlOf = (service: Service) =>
+  new URL(service.path ?? "/", `${service.isTls ? "https" : "http"}://${authorityOf(service)}`)
+    .href;
 
 /** Follows a redirect over IPv6, as a browser does, and says what is wrong with where it leads; null if nothing is. */
 export async function followRedirect(

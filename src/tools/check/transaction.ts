@@ -144,9 +144,14 @@ async function judgeAnswer(answer: Answer, isRead: boolean, wait: Wait): Promise
 
 const isRedirect = (status: number) => status >= 300 && status < 400 && status !== 304;
 
-/** The name of the host as requests and URLs have it. */
-export const hostOf = ({ name, ip }: Pick<Service, "name" | "ip">) =>
-  name ?? (ip.includes(":") ? `[${ip}]` : ip);
+/** The host as requests and URLs have it, with a port that the scheme does not imply; RFC 9110 section 7.2. */
+export function authorityOf({ name, ip, port, isTls }: Service): string {
+  const host = name ?? (ip.includes(":") ? `[${ip}]` : ip);
+  return port === (isTls ? TLS_PORT : PLAIN_PORT) ? host : `${host}:${port}`;
+}
+
+/** True for a response without a body, whatever its headers say; RFC 9110 section 6.4.1. */
+const isEmpty = (status: number) => status < 200 || status === 204 || status === 304;
 
 const lengthOf = (text: string | undefined) =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
@@ -181,7 +186,7 @@ async function readBody({ length, hasChunks = false, rest = "", listen }: Answer
 async function askHttp1(socket: Socket, service: Service, wait: Wait): Promise<Answer> {
   const request = [
     `GET ${service.path ?? "/"} HTTP/1.1`,
-    `Host: ${hostOf(service)}`,
+    `Host: ${authorityOf(service)}`,
     `User-Agent: sixscope/${VERSION}`,
     "Accept: */*",
     "Accept-Encoding: identity",
@@ -201,9 +206,8 @@ async function askHttp1(socket: Socket, service: Service, wait: Wait): Promise<A
   });
   if (typeof head === "string") throw new NoAnswer(clip(quote(head)));
   const { status, headers, rest } = head;
-  const isEmpty = status < 200 || status === 204 || status === 304;
-  const hasChunks = !isEmpty && /chunked/i.test(headers.get("transfer-encoding") ?? "");
-  const length = isEmpty ? 0 : hasChunks ? null : lengthOf(headers.get("content-length"));
+  const hasChunks = !isEmpty(status) && /chunked/i.test(headers.get("transfer-encoding") ?? "");
+  const length = isEmpty(status) ? 0 : hasChunks ? null : lengthOf(headers.get("content-length"));
   const listen: Answer["listen"] = (take, end) =>
     void socket.on("data", take).on("end", end).resume();
   return { status, location: headers.get("location"), length, hasChunks, rest, listen };
@@ -211,7 +215,7 @@ async function askHttp1(socket: Socket, service: Service, wait: Wait): Promise<A
 
 /** Asks over HTTP/2; RFC 9113. */
 async function askHttp2(socket: TLSSocket, service: Service, wait: Wait): Promise<Answer> {
-  const authority = hostOf(service);
+  const authority = authorityOf(service);
   const session = connectHttp2(`https://${authority}`, { createConnection: () => socket });
   socket.once("close", () => session.destroy());
   const stream = session.request({
@@ -234,10 +238,10 @@ async function askHttp2(socket: TLSSocket, service: Service, wait: Wait): Promis
     const value = headers[name];
     return typeof value === "string" ? value : undefined;
   };
+  const status = Number(headers[":status"]);
   return {
-    status: Number(headers[":status"]),
-    location: text("location"),
-    length: lengthOf(text("content-length")),
+    ...{ status, location: text("location") },
+    length: isEmpty(status) ? 0 : lengthOf(text("content-length")),
     listen(take, end, reject) {
       failed.catch(reject);
       stream.on("data", take).on("end", end);

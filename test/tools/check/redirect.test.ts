@@ -1,6 +1,7 @@
 /** Redirects of a server of this process, followed over IPv6 within limits and policy. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import { createServer, type Server } from "node:http";
+import { once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { parseConfig } from "../../../src/config/settings.ts";
 import type { DnsClient } from "../../../src/dns/client.ts";
 import { Gate } from "../../../src/gate/gate.ts";
@@ -30,27 +31,30 @@ const services = {
   config: parseConfig({
     SIXSCOPE_TARGETS_ALLOW: "::1,2001:db8::/32,2001:db9::/32",
     SIXSCOPE_TARGETS_DENY: "2001:db8:1::/48",
-    SIXSCOPE_PROBE_PORTS: "80,443",
+    SIXSCOPE_PROBE_PORTS: "80,443,8081",
   }),
   resolvers: { resolver_a: client, resolver_b: client, resolver_c: client },
 };
 
-let server: Server;
+let servers: Server[] = [];
 let asked: string[] = [];
 
 beforeAll(async () => {
   if (labMissing !== null) return;
-  server = createServer(({ url = "/", headers }, response) => {
+  const answer: RequestListener = ({ url = "/", headers }, response) => {
     asked.push(`${headers.host}${url}`);
     const left = Number(/^\/count\/(\d)$/.exec(url)?.[1] ?? 1) - 1;
     if (left > 0) response.writeHead(302, { Location: `/count/${left}` });
     else response.writeHead(url === "/broken" ? 503 : 200);
     response.end();
-  });
-  await new Promise<void>((resolve) => void server.listen(80, "::1", resolve));
+  };
+  servers = [80, 8081].map((port) => createServer(answer).listen(port, "::1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
 });
 
-afterAll(() => void server?.close());
+afterAll(() => {
+  for (const server of servers) server.close();
+});
 
 const follow = (location: string) => {
   asked = [];
@@ -81,3 +85,13 @@ testWith(labMissing).each<[what: string, location: string, finding: string | nul
   expect(seen?.finding ?? null).toBe(finding as never);
   expect(asked).toHaveLength(asks);
 });
+
+testWith(labMissing)(
+  "the host is asked for with a port that its scheme does not imply",
+  async () => {
+    await follow("http://other.example:8081/");
+    expect(asked).toEqual(["other.example:8081/"]);
+    await follow("http://other.example:80/");
+    expect(asked).toEqual(["other.example/"]);
+  },
+);

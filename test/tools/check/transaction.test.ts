@@ -238,6 +238,11 @@ describeWith(labMissing ?? programMissing("openssl"))("over TLS", () => {
       { reason: null, text: "The server answers with status 301, and redirects to /x." },
     ],
     [
+      "no body where there must be none",
+      (stream) => stream.respond({ ":status": 304, "content-length": 9 }, { endStream: true }),
+      { reason: null, httpStatus: 304 },
+    ],
+    [
       "a body that is cut",
       (stream) => {
         stream.respond({ ":status": 200, "content-length": 500 });
