@@ -98,7 +98,7 @@ export function OptionField({ option, ...field }: FieldProps & { option: PagePar
   const [no = "", yes = "", ...more] = choices.toSorted();
   if (more.length === 0) {
     return (
-      <div class="check">
+      <div class="field">
         <Tick
           checked={value === yes}
           label={label}

@@ -106,7 +106,7 @@ export function Way(props: WayProps) {
   const stands = room < NARROW && !lies && (hops.length > 0 || props.break != null);
   return (
     <section class={isThin ? "part way thin" : "part way"}>
-      <h2 class="side" style={`--top:${stands ? 0 : topOf(props) - 12}px`}>
+      <h2 class="side" style={`--top:${stands || props.lies ? 0 : topOf(props) - 12}px`}>
         {props.label}
         {props.note && <small>{props.note}</small>}
       </h2>

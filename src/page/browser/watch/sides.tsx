@@ -30,7 +30,7 @@ export function Sides({ before, after, diff }: ChangeDetail) {
               note: details?.startedAt ? timeText(details.startedAt) : "",
             };
             return (
-              <th scope="col" class="left">
+              <th scope="col">
                 {hasHops ? (
                   <TraceWay {...{ ...side, ip, hops, reached }} all={sides} lies />
                 ) : (

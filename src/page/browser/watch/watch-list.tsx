@@ -54,9 +54,7 @@ export function WatchList() {
         <thead>
           <tr>
             {["Works", "Target", "Now", axis, "Median", "Loss", "Changes"].map((heading) => (
-              <th scope="col" class="left">
-                {heading}
-              </th>
+              <th scope="col">{heading}</th>
             ))}
           </tr>
         </thead>
