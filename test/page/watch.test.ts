@@ -505,3 +505,14 @@ pageTest.each([
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   }
 });
+
+pageTest("on a phone, no text below a chart lies over another", async () => {
+  await page.setViewportSize({ width: 320, height: 640 });
+  await openChange(CHANGE);
+  const boxes = await page
+    .locator(".timeline .tick:visible")
+    .evaluateAll((ticks) => ticks.map((tick) => tick.getBoundingClientRect().toJSON()));
+  expect(boxes.length).toBeGreaterThan(2);
+  for (const [at, { right }] of boxes.entries())
+    expect(boxes[at + 1]?.left ?? Infinity).toBeGreaterThan(right);
+});

@@ -87,7 +87,11 @@ export function Timeline({ series, marks, hours }: TimelineProps) {
   }).filter((ms) => xOf(ms) < LAST_TICK);
   const texts = [
     ...labels.map(([name, at, text]) => [name, 0, at, text] as const),
-    ...ticks.map((ms) => ["tick", xOf(ms), Y.below, tickText(ms, stepMs / HOUR_MS)] as const),
+    ...ticks.map((ms, at) => {
+      // Where there is little room, every other one has its text.
+      const name = at % 2 === 0 ? "tick" : "tick odd";
+      return [name, xOf(ms), Y.below, tickText(ms, stepMs / HOUR_MS)] as const;
+    }),
     ...together(gaps, (part, before) => part.gap === before.gap).map(([part]) => {
       return [x(part) < 50 ? "gap" : "gap end", x(part), 50, `no runs: ${part.gap}`] as const;
     }),
