@@ -10,7 +10,8 @@ interface BelowProps extends ShellProps {
   /** The result, whole or as far as a run came; null if nothing is known. */
   document: object | null;
   /** The same as text. */
-  text?: () => string /** What opens on demand. */;
+  text?: () => string;
+  /** What opens on demand. */
   more?: Child;
   /** The run of a result that is whole; null for one that is not. */
   run?: Run | null;
