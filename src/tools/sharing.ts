@@ -1,3 +1,7 @@
+import type { Call } from "../api/endpoint.ts";
+import { clientGone } from "../api/errors.ts";
+import type { Gate } from "../gate/gate.ts";
+
 /** A run that one caller or several wait for. */
 interface SharedRun<Row, Outcome> {
   readonly outcome: Promise<Outcome>;
@@ -62,5 +66,38 @@ export function createSharing<Row, Outcome>(aborted: Outcome) {
         run.controller.abort();
       }
     }
+  };
+}
+
+/** An event of a run: its name and data. */
+type Event = Parameters<NonNullable<Call["onEvent"]>>;
+
+/**
+ * Makes a function that shares the runs of an endpoint among the calls with the same key whose packets leave through
+ * the same gate: their document, and all of their events. See `createSharing`.
+ *
+ * @throws ApiError if the client goes away
+ */
+export function createRunSharing<Outcome>() {
+  const newSharing = () => createSharing<Event, Outcome | null>(null);
+  const underWay = new WeakMap<Gate, ReturnType<typeof newSharing>>();
+
+  return async (
+    gate: Gate,
+    key: string,
+    call: Call,
+    start: (shared: Call) => Promise<Outcome>,
+    isOpen?: () => boolean,
+  ): Promise<Outcome> => {
+    const share = underWay.getOrInsertComputed(gate, newSharing);
+    const outcome = await share(
+      key,
+      (signal, onRow) => start({ ...call, signal, onEvent: (...event) => onRow(event) }),
+      call.signal,
+      (event) => call.onEvent?.(...event),
+      isOpen,
+    );
+    if (outcome === null) throw clientGone();
+    return outcome;
   };
 }

@@ -1,11 +1,8 @@
-import type { Call } from "../../api/endpoint.ts";
-import { clientGone } from "../../api/errors.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
-import type { Gate } from "../../gate/gate.ts";
 import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
 import { endpoint } from "../services.ts";
-import { createSharing } from "../sharing.ts";
+import { createRunSharing } from "../sharing.ts";
 import { parseTarget } from "../target.ts";
 import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
 import { hear, LONGEST_MS } from "./engine.ts";
@@ -24,13 +21,7 @@ const PRICE = 12;
 /** How long after it began a check is joined by others of the same name and port, in milliseconds. */
 const JOINED_MS = 5_000;
 
-/** An event of a check: its name and data. */
-type Event = Parameters<NonNullable<Call["onEvent"]>>;
-
-/** The checks under way that leave through each gate. */
-const underWay = new WeakMap<Gate, ReturnType<typeof newSharing>>();
-
-const newSharing = () => createSharing<Event, Awaited<ReturnType<typeof hear>> | null>(null);
+const share = createRunSharing<Awaited<ReturnType<typeof hear>>>();
 
 /** `GET /check/{name}`: whether a name works over IPv6, and if not, why. */
 export const check = endpoint({
@@ -76,19 +67,14 @@ export const check = endpoint({
     call.allowSeconds((MAX_TURN_MS + LONGEST_MS + DEADLINE_MS) / 1000);
     using turn = await takeTurn(services, call);
     const startMs = performance.now();
-    const share = underWay.getOrInsertComputed(services.gate, newSharing);
     const measured = await share(
+      services.gate,
       JSON.stringify([subject, port]),
-      (signal, onEvent) => {
-        const shared = { ...call, signal, onEvent: (...event: Event) => onEvent(event) };
-        return hear(target, port, shared, services, turn.caller);
-      },
-      call.signal,
-      (event) => call.onEvent?.(...event),
+      call,
+      (shared) => hear(target, port, shared, services, turn.caller),
       // Nobody joins one that waits for the packets of its own client.
       () => performance.now() - startMs < JOINED_MS && !turn.waited(),
     );
-    if (measured === null) throw clientGone();
     const { stamp, near, way, ...hearing } = measured;
     const { steps, rows } = hearing;
     const verdict = checkVerdict(subject, port, hearing, near);

@@ -1,16 +1,15 @@
 import { z } from "zod";
 import type { Call } from "../../api/endpoint.ts";
-import { ApiError, clientGone } from "../../api/errors.ts";
+import { ApiError } from "../../api/errors.ts";
 import type { Parameter } from "../../api/parameters.ts";
 import { once } from "../../api/schemas.ts";
 import { FairSlots } from "../../gate/fair-slots.ts";
-import type { Gate } from "../../gate/gate.ts";
 import { readMachine } from "../../here/machine.ts";
 import { orThrow } from "../../util/errors.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { PROBING } from "../run.ts";
 import { endpoint, type Services } from "../services.ts";
-import { createSharing } from "../sharing.ts";
+import { createRunSharing } from "../sharing.ts";
 import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
 import { candidatesOf, lookHere } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
@@ -27,13 +26,8 @@ const AT_ONCE = 2;
 
 const turns = new FairSlots(AT_ONCE);
 
-/** An event of a look: its name and data. */
-type Event = Parameters<NonNullable<Call["onEvent"]>>;
-
 /** The looks under way of each service, by the interface that is judged. */
-const underWay = new WeakMap<Gate, ReturnType<typeof newSharing>>();
-
-const newSharing = () => createSharing<Event, Awaited<ReturnType<typeof take>> | null>(null);
+const share = createRunSharing<Awaited<ReturnType<typeof take>>>();
 
 const interfaceParameter: Parameter<string | undefined> = {
   in: "query",
@@ -65,18 +59,9 @@ export const here = endpoint({
       throw new ApiError("INVALID_PARAMETER", { parameter: "interface", value: wanted, allowed });
     }
     call.allowSeconds(MAX_TURN_MS / 1000 + AT_ONCE * LONGEST_SECONDS);
-    const share = underWay.getOrInsertComputed(services.gate, newSharing);
-    const found = await share(
-      wanted ?? "",
-      (signal, onEvent) => {
-        const shared = { ...call, signal, onEvent: (...event: Event) => onEvent(event) };
-        return take(wanted ?? null, shared, services);
-      },
-      call.signal,
-      (event) => call.onEvent?.(...event),
+    return share(services.gate, wanted ?? "", call, (shared) =>
+      take(wanted ?? null, shared, services),
     );
-    if (found === null) throw clientGone();
-    return found;
   },
 });
 
