@@ -3,7 +3,7 @@ import { ApiError } from "../api/errors.ts";
 import { alone, readTexts } from "../api/parameters.ts";
 import { type Config, parseConfig, RESOLVER_NAMES, type ResolverName } from "../config/settings.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
-import { type DnsServer, tryParseDnsServer } from "../dns/server.ts";
+import { parseResolvConf } from "../dns/server.ts";
 import { openIcmpIfAllowed } from "../icmp/icmp.ts";
 import { tryRead } from "../platform/regular-file.ts";
 import type { Question } from "../tools/services.ts";
@@ -105,16 +105,9 @@ export function configHere(environment: NodeJS.ProcessEnv, isChosen = false): Co
   const [a, b, c] = RESOLVER_NAMES;
   const serversOf = (name: ResolverName) => {
     if (environment[`SIXSCOPE_${name.toUpperCase()}`]) return config.resolvers[name];
-    if (name === a) return systemResolvers();
+    // The name servers of this machine.
+    if (name === a) return parseResolvConf(tryRead("/etc/resolv.conf") ?? "").slice(0, MAX_SERVERS);
     return isChosen || name === config.targetResolver ? config.resolvers[name] : [];
   };
   return { ...config, resolvers: { [a]: serversOf(a), [b]: serversOf(b), [c]: serversOf(c) } };
-}
-
-/** The name servers of this machine; resolv.conf(5). */
-function systemResolvers(): DnsServer[] {
-  const lines = (tryRead("/etc/resolv.conf") ?? "").matchAll(/^nameserver[ \t]+(\S+)/gm);
-  return Array.from(lines, ([, server = ""]) => tryParseDnsServer(server))
-    .filter((server) => server !== null)
-    .slice(0, MAX_SERVERS);
 }

@@ -51,6 +51,14 @@ export function tryParseDnsServer(text: string): DnsServer | null {
   };
 }
 
+/** The name servers in the text of a file that resolv.conf(5) describes, without those of another form. */
+export function parseResolvConf(text: string): DnsServer[] {
+  const lines = text.matchAll(/^nameserver[ \t]+(\S+)/gm);
+  return Array.from(lines, ([, server = ""]) => tryParseDnsServer(server)).filter(
+    (server) => server !== null,
+  );
+}
+
 /** The text that `tryParseDnsServer` parses, with the port. */
 export function formatDnsServer(server: DnsServer): string {
   const { protocol, zone, path = "", name } = server;
