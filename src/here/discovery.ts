@@ -39,10 +39,12 @@ export interface Arrived {
   readonly message: Uint8Array;
 }
 
-/** The options of a message, in their order; undefined if one has the length 0 or ends too late. */
-function optionsOf(message: Uint8Array, from: number) {
-  return attempt(() => {
-    const reader = new ByteReader(message, from);
+/** The options of a message of a type, in their order; null if it is none, or RFC 4861 sections 6.1.2 and 7.1.2 say to discard it. */
+function optionsIn({ hopLimit, message }: Arrived, type: keyof typeof MIN_BYTES) {
+  const [least, isOne] = [MIN_BYTES[type], message[0] === type && message[1] === 0];
+  if (!isOne || hopLimit !== 255 || message.length < least) return null;
+  const read = () => {
+    const reader = new ByteReader(message, least);
     const options: { readonly type: number; readonly body: ByteReader }[] = [];
     while (reader.remaining > 0) {
       const type = reader.uint8();
@@ -50,7 +52,8 @@ function optionsOf(message: Uint8Array, from: number) {
       options.push({ type, body: new ByteReader(reader.take(bytes - 2)) });
     }
     return options;
-  }, FormatError);
+  };
+  return attempt(read, FormatError) ?? null;
 }
 
 /** What a router says of itself and of its link; RFC 4861 section 4.2. Lifetimes that are null are for ever. */
@@ -60,12 +63,10 @@ export type Advertisement = NonNullable<ReturnType<typeof parseAdvertisement>>;
 export type AdvertisedPrefix = ReturnType<typeof readPrefix>;
 
 /** Reads an advertisement of a router; null if it is none, or RFC 4861 section 6.1.2 says to discard it. */
-export function parseAdvertisement({ source, hopLimit, message }: Arrived) {
-  if (message[0] !== TYPE.routerAdvertisement || message[1] !== 0) return null;
-  if (hopLimit !== 255 || !isLinkLocal(source) || message.length < MIN_BYTES[134]) return null;
-  const options = optionsOf(message, MIN_BYTES[134]);
-  if (options === undefined) return null;
-  const head = new ByteReader(message, 4);
+export function parseAdvertisement(arrived: Arrived) {
+  const options = optionsIn(arrived, TYPE.routerAdvertisement);
+  if (!options || !isLinkLocal(arrived.source)) return null;
+  const head = new ByteReader(arrived.message, 4);
   const [hops, flags, lifetimeSeconds] = [head.uint8(), head.uint8(), head.uint16()];
   const read = <Row>(kind: number, readRow: (body: ByteReader) => Row) =>
     options
@@ -126,10 +127,10 @@ function lifetime(body: ByteReader): number | null {
 }
 
 /** The target of an advertisement of a neighbour; null if it is none, or RFC 4861 section 7.1.2 says to discard it. */
-export function parseNeighbour({ hopLimit, message }: Arrived): Ipv6Address | null {
-  const isOne = message[0] === TYPE.neighbourAdvertisement && message[1] === 0 && hopLimit === 255;
-  if (!isOne || message.length < MIN_BYTES[136] || message[8] === 0xff) return null;
-  return optionsOf(message, MIN_BYTES[136]) ? ipv6FromBytes(message.subarray(8, 24)) : null;
+export function parseNeighbour(arrived: Arrived): Ipv6Address | null {
+  const target = arrived.message.subarray(8, 24);
+  const isOne = optionsIn(arrived, TYPE.neighbourAdvertisement) && target[0] !== 0xff;
+  return isOne ? ipv6FromBytes(target) : null;
 }
 
 /**

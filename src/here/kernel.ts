@@ -10,8 +10,8 @@ export interface KernelMessage {
   readonly body: Uint8Array;
 }
 
-/** Types of messages that are no rows, and the bytes of every header; linux/netlink.h. */
-export const MESSAGE = { error: 2, done: 3, headerBytes: 16 } as const;
+/** The type of the message that ends a table, below which are those of errors, and the bytes of every header; linux/netlink.h. */
+export const MESSAGE = { done: 3, headerBytes: 16 } as const;
 
 /** The types of the rows of each table, and the bytes of their fixed part; linux/rtnetlink.h. */
 export const TABLES = {
@@ -26,10 +26,6 @@ export const splitMessages = (bytes: Uint8Array): KernelMessage[] =>
     type: half(record, 4),
     body: record.subarray(MESSAGE.headerBytes),
   }));
-
-/** The errno of a message that is an error; undefined for any other. */
-export const errorOf = ({ type, body }: KernelMessage): number | undefined =>
-  type === MESSAGE.error && body.length >= 4 ? -(word(body) | 0) : undefined;
 
 /** Numbers of the kernel, little-endian on every machine that sixscope runs on; 0 beyond the end. */
 const byte = (bytes: Uint8Array | undefined, at: number): number => bytes?.[at] ?? 0;
@@ -66,8 +62,8 @@ const addressIn = (bytes: Uint8Array | undefined) =>
 /** Flags of a link; linux/if.h. */
 const LINK = { up: 0x1, loopback: 0x8, pointToPoint: 0x10, noArp: 0x80, lowerUp: 0x10000 } as const;
 
-/** A network interface. */
-export type Link = NonNullable<ReturnType<typeof parseLink>>;
+/** A network interface with the kernel's settings for it. */
+export type Interface = NonNullable<ReturnType<typeof parseLink>>;
 
 /** Reads a row of the table of links; null if it is not one. */
 export function parseLink(message: KernelMessage) {
@@ -88,6 +84,7 @@ export function parseLink(message: KernelMessage) {
     isPort: word(attributes.get(10)) > 0,
     /** Its link-layer address; empty if it has none. */
     hardware: attributes.get(1) ?? new Uint8Array(),
+    settings: settingsIn(message.body.subarray(TABLES.link.bytes)),
   };
 }
 
@@ -102,11 +99,11 @@ const TO_SETTINGS = [26, 10, 2];
 /** The settings of an interface, as /proc/sys/net/ipv6/conf names them; one that is not known is absent. */
 export type Settings = Readonly<Partial<Record<keyof typeof SETTINGS, number>>>;
 
-/** Reads the settings for IPv6 in a row of the table of links, which is there also where /proc/sys is hidden. */
-export function parseSettings({ body }: KernelMessage): Settings {
+/** The settings for IPv6 among the attributes of a link, which are there also where /proc/sys is hidden. */
+function settingsIn(attributes: Uint8Array): Settings {
   const inner = (bytes: Uint8Array, type: number) =>
     attributesOf(bytes).get(type) ?? new Uint8Array();
-  const settings = TO_SETTINGS.reduce(inner, body.subarray(TABLES.link.bytes));
+  const settings = TO_SETTINGS.reduce(inner, attributes);
   const read = Object.entries(SETTINGS)
     .filter(([, at]) => settings.length >= 4 * at + 4)
     .map(([name, at]) => [name, word(settings, 4 * at) | 0]);

@@ -27,13 +27,12 @@ import {
   solicitationOf,
   TYPE,
 } from "./discovery.ts";
-import type { Link } from "./kernel.ts";
+import type { Interface } from "./kernel.ts";
 import { socketName } from "./machine.ts";
 
 /** A router of the link, with the last that it said. */
-export interface Router {
+export interface Router extends Advertisement {
   readonly ip: Ipv6Address;
-  readonly advertisement: Advertisement;
   /** When it came at the earliest, in milliseconds of the monotonic clock. */
   readonly heardMs: number;
 }
@@ -74,74 +73,38 @@ const FILTER = encodeBpf([
 ]);
 
 /** What is known of a link: packets before the firewall, those behind it, and the own ones on their way out. */
-class LinkNotes {
-  readonly link: Link;
+const newNotes = ({ hardware }: Interface) => ({
+  hardware,
   /** By their addresses, the first that was heard first. */
-  readonly routers = new Map<string, Router>();
+  routers: new Map<string, Router>(),
   /** Targets of the advertisements of neighbours, and those of the own duplicate address detection. */
-  readonly answered = new Set<string>();
-  readonly detected = new Set<string>();
+  answered: new Set<string>(),
+  detected: new Set<string>(),
   /** Types that came before the firewall, and that it let in. */
-  readonly arrived = new Set<number>();
-  readonly passed = new Set<number>();
+  arrived: new Set<number>(),
+  passed: new Set<number>(),
   /** Types that were sent, that the kernel refused to send, and that left. */
-  readonly sent = new Set<number>();
-  readonly refused = new Set<number>();
-  readonly left = new Set<number>();
+  sent: new Set<number>(),
+  refused: new Set<number>(),
+  left: new Set<number>(),
+});
 
-  constructor(link: Link) {
-    this.link = link;
-  }
+type Notes = ReturnType<typeof newNotes>;
 
-  drops(): readonly Drop[] {
-    const out = [...this.sent.difference(this.left).union(this.refused)];
-    const into = [...this.arrived.difference(this.passed)];
-    return [
-      ...out.map((type) => ({ type, direction: "out" }) as const),
-      ...into.map((type) => ({ type, direction: "in" }) as const),
-    ];
-  }
-
-  noteOutgoing(packet: Uint8Array): void {
-    const message = packet.subarray(IPV6_HEADER_BYTES);
-    const [type = 0] = message;
-    this.left.add(type);
-    const isFromNobody = packet.subarray(8, 24).every((byte) => byte === 0);
-    if (type !== TYPE.neighbourSolicitation || !isFromNobody || message.length < 24) return;
-    this.detected.add(formatIpv6(ipv6FromBytes(message.subarray(8, 24))));
-  }
-
-  noteIncoming(packet: Uint8Array, hasRoom: boolean, heardMs: number): void {
-    if (!isChecksumRight(packet)) return;
-    const source = ipv6FromBytes(packet.subarray(8, 24));
-    const message = packet.subarray(IPV6_HEADER_BYTES);
-    const arrived = { source, hopLimit: packet[7] ?? 0, message };
-    const advertisement = parseAdvertisement(arrived);
-    const neighbour = parseNeighbour(arrived);
-    const key = formatIpv6(source);
-    if (advertisement && (hasRoom || this.routers.has(key))) {
-      this.routers.set(key, { ip: source, advertisement, heardMs });
-    }
-    if (neighbour && this.answered.size < MAX_NEIGHBOURS) this.answered.add(formatIpv6(neighbour));
-    const [type = 0] = message;
-    if (advertisement || neighbour || type === TYPE.packetTooBig) this.arrived.add(type);
-  }
-}
-
-/** What was heard on a link: its routers, duplicates of own addresses (RFC 4862 section 5.4), and what the firewall drops. */
-export type LinkHeard = ReturnType<Listener["heard"]>[number];
+const dropsOf = (types: ReadonlySet<number>, direction: Drop["direction"]) =>
+  Array.from(types, (type): Drop => ({ type, direction }));
 
 /** Listens on links until it is closed, and asks their routers and neighbours. */
 export class Listener implements Disposable {
   readonly #sockets = new DisposableStack();
   readonly #raw: CarriedSocket;
   readonly #packet: CarriedSocket;
-  readonly #links: ReadonlyMap<number, LinkNotes>;
+  readonly #links: ReadonlyMap<number, Notes>;
   #readMs = performance.now();
 
   /** @throws SystemError `EPERM` without CAP_NET_RAW where the process was not started with the sockets */
-  constructor(links: readonly Link[]) {
-    this.#links = new Map(links.map((link) => [link.index, new LinkNotes(link)]));
+  constructor(links: readonly Interface[]) {
+    this.#links = new Map(links.map((link) => [link.index, newNotes(link)]));
     using opened = new DisposableStack();
     this.#raw = opened.use(new CarriedSocket("discovery"));
     this.#packet = opened.use(new CarriedSocket("packets"));
@@ -160,15 +123,20 @@ export class Listener implements Disposable {
     return ip ? answered?.has(formatIpv6(ip)) === true : routers !== undefined && routers.size > 0;
   }
 
-  /** All that was heard, by link. */
+  /** All that was heard, by link: its routers, duplicates of own addresses (RFC 4862 section 5.4), and what the firewall drops. */
   heard() {
     // Where there was no room for all that came, what is missing proves nothing.
     const isWhole = !this.#raw.hasDropped() && !this.#packet.hasDropped();
-    return Array.from(this.#links, ([index, notes]) => ({
+    return Array.from(this.#links, ([index, { routers, detected, answered, ...types }]) => ({
       index,
-      routers: [...notes.routers.values()],
-      duplicates: [...notes.detected.intersection(notes.answered)] as readonly string[],
-      drops: isWhole ? notes.drops() : [],
+      routers: [...routers.values()],
+      duplicates: [...detected.intersection(answered)] as readonly string[],
+      drops: isWhole
+        ? [
+            ...dropsOf(types.sent.difference(types.left).union(types.refused), "out"),
+            ...dropsOf(types.arrived.difference(types.passed), "in"),
+          ]
+        : [],
     }));
   }
 
@@ -176,7 +144,7 @@ export class Listener implements Disposable {
   solicit(index: number, neighbour: Ipv6Address | null): void {
     const notes = this.#links.get(index);
     if (notes === undefined) return;
-    const { to, type, message } = solicitationOf(neighbour, notes.link.hardware);
+    const { to, type, message } = solicitationOf(neighbour, notes.hardware);
     const code = this.#raw.send(message, socketName(to, index));
     const isRefused = code === "EPERM" || code === "ENOBUFS";
     // Any other error is one of this machine's addresses or links, and no firewall's.
@@ -192,29 +160,47 @@ export class Listener implements Disposable {
       const packet = withoutPadding(bytes);
       const notes = this.#links.get(name.getInt32(SOCKADDR_LL.index, true));
       if (notes === undefined || packet.length < IPV6_HEADER_BYTES + 4) continue;
-      if (name.getUint8(SOCKADDR_LL.packetType) === SOCKADDR_LL.outgoing)
-        notes.noteOutgoing(packet);
-      else notes.noteIncoming(packet, this.#hasRoomOn(notes), sinceMs);
+      const isOutgoing = name.getUint8(SOCKADDR_LL.packetType) === SOCKADDR_LL.outgoing;
+      if (isOutgoing) noteOutgoing(notes, packet);
+      else if (isChecksumRight(packet)) this.#noteIncoming(notes, packet, sinceMs);
     }
     // Behind it, so that what has come meanwhile counts as let in and not as dropped.
-    for (const {
-      bytes: [type = 0],
-      name,
-    } of this.#raw.received()) {
+    for (const { bytes, name } of this.#raw.received()) {
+      const [type = 0] = bytes;
       const index = name.getUint32(SOCKADDR.scopeId, true);
       // A sender that is not link-local has no scope.
       for (const [at, { passed }] of this.#links) if (index === 0 || index === at) passed.add(type);
     }
   }
 
-  #hasRoomOn({ routers }: LinkNotes): boolean {
+  #noteIncoming({ routers, answered, arrived }: Notes, packet: Uint8Array, heardMs: number): void {
+    const message = packet.subarray(IPV6_HEADER_BYTES);
+    const ip = ipv6FromBytes(packet.subarray(8, 24));
+    const said = { source: ip, hopLimit: packet[7] ?? 0, message };
+    const advertisement = parseAdvertisement(said);
+    const neighbour = parseNeighbour(said);
     const count = this.#links.values().reduce((sum, each) => sum + each.routers.size, 0);
-    return routers.size < MAX_ROUTERS.ofLink && count < MAX_ROUTERS.ofAll;
+    const hasRoom = routers.size < MAX_ROUTERS.ofLink && count < MAX_ROUTERS.ofAll;
+    const key = formatIpv6(ip);
+    if (advertisement && (hasRoom || routers.has(key)))
+      routers.set(key, { ip, ...advertisement, heardMs });
+    if (neighbour && answered.size < MAX_NEIGHBOURS) answered.add(formatIpv6(neighbour));
+    const [type = 0] = message;
+    if (advertisement || neighbour || type === TYPE.packetTooBig) arrived.add(type);
   }
 
   [Symbol.dispose](): void {
     this.#sockets.dispose();
   }
+}
+
+function noteOutgoing({ left, detected }: Notes, packet: Uint8Array): void {
+  const message = packet.subarray(IPV6_HEADER_BYTES);
+  const [type = 0] = message;
+  left.add(type);
+  const isFromNobody = packet.subarray(8, 24).every((byte) => byte === 0);
+  if (type !== TYPE.neighbourSolicitation || !isFromNobody || message.length < 24) return;
+  detected.add(formatIpv6(ipv6FromBytes(message.subarray(8, 24))));
 }
 
 /** The socket that the process was started with, or a new one. */

@@ -1,19 +1,17 @@
 /** This machine's own IPv6 as its kernel has it. */
 import { existsSync } from "node:fs";
-import { type Ipv6Address, ipv6At, ipv6ToBytes, isLinkLocal, writeIpv6 } from "../addr/ipv6.ts";
+import { type Ipv6Address, ipv6At, isLinkLocal, writeIpv6 } from "../addr/ipv6.ts";
 import { openSocket } from "../icmp/socket/socket.ts";
-import { errnoName, libc, socketOption } from "../platform/libc.ts";
+import { libc, socketOption } from "../platform/libc.ts";
 import { AF_INET6, OPTION, SOCK, SOCKADDR } from "../platform/linux.ts";
 import { tryRead } from "../platform/regular-file.ts";
 import {
-  type Link,
-  type OwnAddress,
+  type KernelMessage,
   parseAddress,
   parseLink,
   parseRoute,
-  parseSettings,
-  type Route,
   type Settings,
+  type TABLES,
 } from "./kernel.ts";
 import { askRoute, dumpTable } from "./rtnetlink.ts";
 
@@ -28,44 +26,25 @@ const LOCAL_TABLE = 255;
 /** Nothing is ever sent to it. */
 const UNUSED_PORT = 9;
 
-/** An interface with the kernel's settings for it. */
-export interface Interface extends Link {
-  readonly settings: Settings;
-}
-
 /** This machine's IPv6 at one moment. */
-export interface Machine {
-  /** False if the kernel has no IPv6; then all else is empty. */
-  readonly hasIpv6: boolean;
-  /** The settings of all interfaces together. */
-  readonly all: Settings;
-  readonly interfaces: readonly Interface[];
-  readonly addresses: readonly OwnAddress[];
-  readonly routes: readonly Route[];
-  /** Milliseconds of the monotonic clock. */
-  readonly readMs: number;
-}
+export type Machine = Readonly<ReturnType<typeof readMachine>>;
 
 /** Reads the kernel's tables. Throws SystemError if it may not be asked. */
-export function readMachine(): Machine {
+export function readMachine() {
+  /** Milliseconds of the monotonic clock. */
   const readMs = performance.now();
-  if (!existsSync(ADDRESSES)) {
-    return { hasIpv6: false, all: {}, interfaces: [], addresses: [], routes: [], readMs };
-  }
+  const hasIpv6 = existsSync(ADDRESSES);
+  const rows = <Row>(table: keyof typeof TABLES, parse: (row: KernelMessage) => Row | null) =>
+    hasIpv6 ? dumpTable(table).flatMap((row) => parse(row) ?? []) : [];
+  /** The settings of all interfaces together. */
+  const all: Settings = { disable_ipv6: Number(tryRead(ALL_OFF)) };
   return {
-    hasIpv6: true,
-    all: { disable_ipv6: Number(tryRead(ALL_OFF)) },
-    interfaces: dumpTable("link")
-      .flatMap((row) => {
-        const link = parseLink(row);
-        return link ? { ...link, settings: parseSettings(row) } : [];
-      })
-      .slice(0, MAX.links),
-    addresses: dumpTable("address")
-      .flatMap((row) => parseAddress(row) ?? [])
-      .slice(0, MAX.addresses),
-    routes: dumpTable("route")
-      .flatMap((row) => parseRoute(row) ?? [])
+    /** False if the kernel has no IPv6; then all tables are empty. */
+    hasIpv6,
+    all,
+    interfaces: rows("link", parseLink).slice(0, MAX.links),
+    addresses: rows("address", parseAddress).slice(0, MAX.addresses),
+    routes: rows("route", parseRoute)
       .filter(({ table }) => table !== LOCAL_TABLE)
       // The kernel shows default routes last.
       .sort((a, b) => a.prefix.length - b.prefix.length)
@@ -75,35 +54,26 @@ export function readMachine(): Machine {
 }
 
 /** The way of the kernel to a destination: the interface, the gateway, the source, and the greatest packet in bytes. */
-export interface Way {
-  readonly index: number;
-  readonly via: Ipv6Address | null;
-  readonly source: Ipv6Address | null;
-  readonly mtu: number | null;
-}
+export type Way = NonNullable<ReturnType<typeof wayTo>>;
 
 /**
- * Asks the kernel for its way to a destination, which follows all rules and tables.
+ * Asks the kernel for its way to a destination, which follows all rules and tables; null if there is none.
  *
  * @param scopeId the interface of a link-local destination, else 0
- * @returns an errno name if there is none: `ENETUNREACH`, or that of the kind of route
  */
-export function wayTo(destination: Ipv6Address, scopeId = 0): Way | string {
-  const connected = connectTo(destination, scopeId);
-  const isRefused = typeof connected === "string";
-  if (isLinkLocal(destination)) {
-    return isRefused ? connected : { index: scopeId, via: null, ...connected };
-  }
-  const answer = askRoute(ipv6ToBytes(destination));
-  if (typeof answer === "number") return errnoName(answer);
-  const route = parseRoute(answer);
-  if (route?.kind !== "unicast") return isRefused ? connected : "ENETUNREACH";
+export function wayTo(destination: Ipv6Address, scopeId = 0) {
+  const sender = senderTo(destination, scopeId);
+  if (isLinkLocal(destination)) return sender && { index: scopeId, via: null, ...sender };
+  const answer = askRoute(destination);
+  const route = answer && parseRoute(answer);
+  if (route?.kind !== "unicast") return null;
   const [hop = { index: 0, via: null }] = route.hops;
-  return { ...hop, ...(isRefused ? { source: null, mtu: null } : connected) };
+  const { source = null, mtu = null } = sender ?? {};
+  return { ...hop, source, mtu };
 }
 
-/** The source and the MTU of a UDP socket that is connected to a destination, or the errno name of the refusal. */
-function connectTo(destination: Ipv6Address, scopeId: number) {
+/** The source and the MTU of a UDP socket that is connected to a destination; null if the kernel refuses. */
+function senderTo(destination: Ipv6Address, scopeId: number) {
   const system = libc();
   const fd = openSocket(SOCK.dgram, 0);
   try {
@@ -111,7 +81,7 @@ function connectTo(destination: Ipv6Address, scopeId: number) {
     const isConnected =
       system.connect(fd, name, name.length) >= 0 &&
       system.getsockname(fd, name, Uint32Array.of(name.length)) >= 0;
-    if (!isConnected) return errnoName(system.errno());
+    if (!isConnected) return null;
     const source = ipv6At(new DataView(name.buffer), SOCKADDR.address);
     return { source, mtu: socketOption(fd, OPTION.mtu) ?? null };
   } finally {

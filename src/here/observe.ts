@@ -2,8 +2,9 @@
 import { formatIpv6 } from "../addr/format.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 import { SystemError } from "../platform/libc.ts";
-import { type LinkHeard, Listener } from "./listener.ts";
-import { type Interface, type Machine, readMachine } from "./machine.ts";
+import type { Interface } from "./kernel.ts";
+import { Listener } from "./listener.ts";
+import { type Machine, readMachine } from "./machine.ts";
 
 /** When routers and silent gateways are asked, in milliseconds; RFC 4861 section 10 asks three times, too. */
 const ASKED_MS = [0, 1000, 2000];
@@ -18,23 +19,11 @@ const READ_MS = 20;
 const MAX_LINKS = 8;
 const MAX_QUESTIONS = 24;
 
-/** A gateway of a default route, or a router that was heard. */
-export interface Gateway {
-  readonly ip: Ipv6Address;
-  readonly index: number;
-  /** Whether it answers; null if it could not be asked. */
-  readonly answers: boolean | null;
-}
-
 /** This machine before and after its links were listened on. */
-export interface Observation {
-  readonly before: Machine;
-  readonly after: Machine;
-  readonly heard: readonly LinkHeard[];
-  readonly gateways: readonly Gateway[];
-  /** Why nothing could be heard: the system call that failed and its errno name; null if it could. */
-  readonly withoutRaw: string | null;
-}
+export type Observation = Awaited<ReturnType<typeof observe>>;
+
+/** A gateway of a default route, or a router that was heard. */
+export type Gateway = Observation["gateways"][number];
 
 /** The default routes that are in use: to everywhere, or to all global unicast addresses. */
 export const defaultRoutes = ({ routes }: Machine) =>
@@ -60,7 +49,7 @@ export function observe(
   links: readonly Interface[],
   isTried: Promise<unknown>,
   signal: AbortSignal,
-): Promise<Observation> {
+) {
   const look = last.then(() => listen(links.slice(0, MAX_LINKS), isTried, signal));
   last = look.catch(() => {});
   return look;
@@ -74,14 +63,11 @@ interface Question {
   count: number;
 }
 
-async function listen(
-  links: readonly Interface[],
-  isTried: Promise<unknown>,
-  signal: AbortSignal,
-): Promise<Observation> {
+async function listen(links: readonly Interface[], isTried: Promise<unknown>, signal: AbortSignal) {
   const before = readMachine();
-  const opened = before.hasIpv6 && links.length > 0 ? openListener(links) : null;
+  const opened = links.length > 0 ? openListener(links) : null;
   using listener = opened instanceof Listener ? opened : null;
+  /** Why nothing could be heard: the system call that failed and its errno name; null if it could. */
   const withoutRaw = typeof opened === "string" ? opened : null;
   const questions = new Map<string, Question>();
   const add = (index: number, ip: Ipv6Address | null, sinceMs: number) => {
@@ -91,11 +77,8 @@ async function listen(
   };
   const isAnswered = (index: number, ip: Ipv6Address | null) =>
     listener?.isAnswered(index, ip) ?? null;
-  let isAllTried = false;
-  const tried = () => {
-    isAllTried = true;
-  };
-  isTried.then(tried, tried);
+  // Whoever waits for it is told if it fails.
+  isTried.catch(() => {});
   for (const { index } of links) add(index, null, 0);
   for (const { hops } of defaultRoutes(before)) {
     for (const { index, via } of hops) if (via) add(index, via, 0);
@@ -116,11 +99,12 @@ async function listen(
     const isOver = ({ index, ip, sinceMs }: Question) =>
       isAnswered(index, ip) || nowMs >= sinceMs + ANSWERED_MS;
     const isHeard = !listener || (nowMs >= LISTEN_MS && questions.values().every(isOver));
-    const after = isHeard && isAllTried ? readMachine() : null;
+    const after = isHeard && Bun.peek.status(isTried) !== "pending" ? readMachine() : null;
     const isSettled = after?.addresses.every(({ state }) => state !== "tentative");
     if (after && (isSettled || nowMs >= TENTATIVE_MS)) {
       listener?.read();
       const gateways = [...questions.values()].flatMap(({ index, ip }) =>
+        // Null if it could not be asked.
         ip ? [{ index, ip, answers: isAnswered(index, ip) }] : [],
       );
       return { before, after, heard: listener?.heard() ?? [], gateways, withoutRaw };

@@ -1,8 +1,9 @@
 /** Questions to the kernel over rtnetlink; rtnetlink(7). */
+import { type Ipv6Address, ipv6ToBytes } from "../addr/ipv6.ts";
 import { openSocket } from "../icmp/socket/socket.ts";
 import { lastError, libc } from "../platform/libc.ts";
 import { AF_INET6, AF_NETLINK, MSG_DONTWAIT, SOCK } from "../platform/linux.ts";
-import { errorOf, type KernelMessage, MESSAGE, splitMessages, TABLES } from "./kernel.ts";
+import { type KernelMessage, MESSAGE, splitMessages, TABLES } from "./kernel.ts";
 
 /** NLM_F_REQUEST, and with it NLM_F_DUMP for all rows; linux/netlink.h. */
 const REQUEST = 0x1;
@@ -20,18 +21,13 @@ export function dumpTable(table: keyof typeof TABLES): readonly KernelMessage[] 
   return exchange(table, DUMP, body);
 }
 
-/**
- * The route that a packet to a destination takes, through all rules and tables, or the errno of the refusal.
- *
- * @param destination 16 bytes
- */
-export function askRoute(destination: Uint8Array): KernelMessage | number {
+/** The answer that says which route a packet to a destination takes, through all rules and tables, or that the kernel refuses. */
+export function askRoute(destination: Ipv6Address): KernelMessage | undefined {
   const fixed = new Uint8Array(TABLES.route.bytes);
   fixed.set([AF_INET6, 128]);
   // RTA_DST with its length.
-  const attribute = [4 + destination.length, 0, 1, 0, ...destination];
-  const [answer] = exchange("route", REQUEST, Uint8Array.of(...fixed, ...attribute));
-  return answer === undefined ? 0 : (errorOf(answer) ?? answer);
+  const attribute = [20, 0, 1, 0, ...ipv6ToBytes(destination)];
+  return exchange("route", REQUEST, Uint8Array.of(...fixed, ...attribute))[0];
 }
 
 function exchange(

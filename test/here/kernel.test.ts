@@ -3,8 +3,7 @@ import { closeSync, writeSync } from "node:fs";
 import { formatIpv6 } from "../../src/addr/format.ts";
 import { formatPrefix } from "../../src/addr/prefix.ts";
 import {
-  errorOf,
-  type Link,
+  type Interface,
   type OwnAddress,
   parseAddress,
   parseLink,
@@ -24,7 +23,7 @@ import { RECORDED } from "./recorded.ts";
 
 const secondsText = (seconds: number | null) => (seconds === null ? "for ever" : `${seconds} s`);
 
-const linkText = ({ index, name, hardware, ...flags }: Link) =>
+const linkText = ({ index, name, hardware, settings, ...flags }: Interface) =>
   [index, name, ...Object.keys(flags).filter((key) => flags[key as keyof typeof flags])].join(" ");
 
 const addressText = (row: OwnAddress) =>
@@ -125,8 +124,7 @@ test("a message that says that the kernel refuses", () => {
   // NLMSG_ERROR with -EPERM, and the header of the request that it is about.
   const refusal =
     "24000000 0200 0000 00000000 00000000 ffffffff 14000000 1600 0103 00000000 00000000";
-  expect(splitMessages(hex(refusal)).map(errorOf)).toEqual([1]);
-  expect(splitMessages(hex(RECORDED["address: a static one"])).map(errorOf)).toEqual([undefined]);
+  expect(splitMessages(hex(refusal)).map(parseRoute)).toEqual([null]);
 });
 
 const NAMESPACE = "here-kernel";
@@ -332,7 +330,7 @@ describeWith(labMissing, tunMissing)("the standard tool beside ours", () => {
 
   test("links", async () => {
     const links = await ip<IpLink>("link");
-    const ours = read().interfaces.map(({ settings, ...link }) => linkText(link));
+    const ours = read().interfaces.map(linkText);
     expect(ours).toEqual(links.map(ipLinkText));
     expect(ours).toContainEqual(expect.stringMatching(/^\d+ ét@0 isUp hasCarrier$/));
   });

@@ -1,18 +1,19 @@
 /** A run of `here`: reads the kernel's tables, listens on the links while it asks the resolvers, and judges. */
+import { formatIpv6 } from "../../addr/format.ts";
 import { formatIp } from "../../addr/ip.ts";
 import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import { formatPrefix, type Prefix } from "../../addr/prefix.ts";
-import { type DnsServer, tryParseDnsServer } from "../../dns/server.ts";
-import { type Interface, type Machine, readMachine, type Way } from "../../here/machine.ts";
+import { type DnsServer, parseResolvConf } from "../../dns/server.ts";
+import type { Interface } from "../../here/kernel.ts";
+import { type Machine, readMachine } from "../../here/machine.ts";
 import { defaultRoutes, type Observation, observe } from "../../here/observe.ts";
 import type { Prober } from "../../icmp/prober/prober.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { firstTrue } from "../../util/text.ts";
 import { STEPS } from "./codes.ts";
-import { type Facts, NO_WAY } from "./facts.ts";
 import type { HereStep } from "./result.ts";
 import { tryResolvers, wayOut } from "./tries.ts";
-import { acceptsAdvertisements, judge, judgeStep } from "./verdict.ts";
+import { acceptsAdvertisements, type Facts, judge, judgeStep } from "./verdict.ts";
 
 /** The stub of systemd-resolved, and where the resolvers are that it asks. */
 const STUB = /^127\.0\.0\.5[34]$/;
@@ -49,13 +50,17 @@ export async function lookHere(
   const before = readMachine();
   const { hasIpv6 } = before;
   const asked = hasIpv6 ? behindStub(servers) : [];
-  const wayFor = (some: typeof asked) => (hasIpv6 ? wayOut(some) : NO_WAY);
   const candidates = candidatesOf(before);
-  const first = firstOf(before, wayFor(asked), wanted);
+  const hops = defaultRoutes(before).flatMap((route) => route.hops);
+  const ways = [hasIpv6 ? wayOut(asked) : null, ...hops];
+  const onWay = ways.flatMap((way) => candidates.filter(({ index }) => index === way?.index));
+  const named = candidates.filter(({ name }) => name === wanted);
+  /** The interface that is judged, as far as that is known before anything was heard. */
+  const [first = null] = wanted === null ? onWay : named;
   const tellEarly = (name: HereStep["name"], resolvers: Facts["resolvers"] = []) => {
-    const observation = { before, after: before, heard: [], gateways: [], withoutRaw: null };
+    const unheard = { before, after: before, heard: [], gateways: [], withoutRaw: null };
     const judged = first ?? candidates[0] ?? null;
-    const step = judgeStep(name, { observation, judged, resolvers, way: wayFor([]) });
+    const step = judgeStep(name, { ...unheard, judged, resolvers, way: null });
     // Another may explain why one fails.
     if (step.status === "ok") tell(step);
   };
@@ -63,14 +68,20 @@ export async function lookHere(
   for (const name of AT_ONCE) tellEarly(name);
   const trying = tryResolvers(asked, prober, signal);
   const isTold = trying.then((resolvers) => tellEarly("resolvers", resolvers));
-  const ways = defaultRoutes(before).flatMap(({ hops }) => hops.map(({ index }) => index));
-  const others = candidates.filter(({ index }) => first === null || ways.includes(index));
+  const others = candidates.filter(
+    ({ index }) => first === null || hops.some((hop) => hop.index === index),
+  );
   const links = [...new Set(first === null ? others : [first, ...others])].filter(isUsable);
   const observation = await observe(links, isTold, signal);
   signal.throwIfAborted();
-  const judged = first ?? laterOf(observation, candidates);
-  const resolvers = await trying;
-  const { steps, verdict } = judge({ observation, judged, resolvers, way: wayFor([]) });
+  const [later = null] = likelyOf(observation).flatMap((fits) => candidates.filter(fits));
+  const way = hasIpv6 ? wayOut([]) : null;
+  const { steps, verdict } = judge({
+    ...observation,
+    judged: first ?? later,
+    resolvers: await trying,
+    way,
+  });
   return { ...tablesOf(observation), steps: steps.map(tell), verdict };
 }
 
@@ -84,37 +95,27 @@ const isUsable = ({ isUp, hasCarrier, settings }: Interface) =>
 /** The resolvers that a stub on this machine asks, in its place. */
 function behindStub(servers: readonly DnsServer[]): readonly DnsServer[] {
   const isStub = servers.length > 0 && servers.every(({ address }) => STUB.test(formatIp(address)));
-  const lines = (isStub && tryRead(BEHIND_STUB)) || "";
-  const found = Array.from(lines.matchAll(/^nameserver[ \t]+(\S+)/gm), ([, text = ""]) =>
-    tryParseDnsServer(text),
-  ).filter((server) => server !== null);
+  const found = parseResolvConf((isStub && tryRead(BEHIND_STUB)) || "");
   return found.length > 0 ? found : servers;
 }
 
-/** The interface that is judged, as far as that is known before anything was heard; null if it is not. */
-function firstOf(machine: Machine, way: Way | string, wanted: string | null): Interface | null {
-  const candidates = candidatesOf(machine);
-  if (wanted !== null) return candidates.find(({ name }) => name === wanted) ?? null;
-  const hops = [way, ...defaultRoutes(machine).flatMap((route) => route.hops)];
-  const found = hops.map((hop) =>
-    candidates.find(({ index }) => typeof hop === "object" && hop.index === index),
-  );
-  return found.find((each) => each !== undefined) ?? null;
-}
+/** What an interface has by which IPv6 may come where no route leads out, the likeliest first. */
+const likelyOf = ({ heard, after }: Observation) => [
+  ({ index }: Interface) => heard.some((each) => each.index === index && each.routers.length > 0),
+  ({ index }: Interface) => after.addresses.some((each) => each.index === index && each.isGlobal),
+  ({ isUp, hasCarrier }: Interface) => isUp && hasCarrier,
+  () => true,
+];
 
-/** The interface that is judged where no route leads out: where a router is, else a global address, else one that is up. */
-function laterOf(
-  { heard, after }: Observation,
-  candidates: readonly Interface[],
-): Interface | null {
-  const tests = [
-    ({ index }: Interface) => heard.some((each) => each.index === index && each.routers.length > 0),
-    ({ index }: Interface) => after.addresses.some((each) => each.index === index && each.isGlobal),
-    ({ isUp, hasCarrier }: Interface) => isUp && hasCarrier,
-    () => true,
-  ];
-  return tests.map((is) => candidates.find(is)).find((each) => each !== undefined) ?? null;
-}
+/** Rows with texts in place of addresses and prefixes. */
+const ipText = <Row extends { readonly ip: Ipv6Address }>({ ip, ...row }: Row) => ({
+  ip: formatIpv6(ip),
+  ...row,
+});
+const prefixText = <Row extends { readonly prefix: Prefix }>({ prefix, ...row }: Row) => ({
+  prefix: formatPrefix(prefix),
+  ...row,
+});
 
 /** The tables of the document. */
 function tablesOf({ after, heard, gateways }: Observation) {
@@ -134,10 +135,12 @@ function tablesOf({ after, heard, gateways }: Observation) {
       }),
       addresses: after.addresses
         .filter(({ index }) => index === at)
-        .map(({ index, isGlobal, updated, ...address }) => address),
-      routers: routers.map(({ ip, advertisement }) => ({
-        ...{ ip, answers: answersOf(ip) },
-        ...advertisement,
+        .map(({ index, isGlobal, updated, ...address }) => ipText(address)),
+      routers: routers.map(({ ip, heardMs, ...said }) => ({
+        ...ipText({ ip, answers: answersOf(ip), ...said }),
+        prefixes: said.prefixes.map(prefixText),
+        resolvers: said.resolvers.map(ipText),
+        nat64Prefixes: said.nat64Prefixes.map(prefixText),
       })),
     };
   });
@@ -145,29 +148,13 @@ function tablesOf({ after, heard, gateways }: Observation) {
     after.interfaces.find(({ index }) => index === at)?.name ?? String(at);
   const routes = after.routes
     .filter(({ kind }) => kind === "unicast")
-    .flatMap(({ hops, table, kind, expiresSeconds: seconds, ...route }) =>
+    .flatMap(({ hops, table, kind, expiresSeconds, ...route }) =>
       hops.map(({ index, via }) => ({
-        ...{ ...route, via, interface: nameOf(index) },
-        expiresSeconds: seconds && Math.max(0, seconds),
+        ...prefixText(route),
+        via: via && formatIpv6(via),
+        interface: nameOf(index),
+        expiresSeconds: expiresSeconds && Math.max(0, expiresSeconds),
       })),
     );
-  return textsOf({ interfaces, routes });
-}
-
-/** A value with a text in place of each address and prefix. */
-type Texts<Value> = Value extends Ipv6Address | Prefix
-  ? string
-  : Value extends object
-    ? { [Key in keyof Value]: Texts<Value[Key]> }
-    : Value;
-
-function textsOf<Value>(value: Value): Texts<Value> {
-  const text = (each: unknown): unknown => {
-    if (typeof each !== "object" || each === null) return each;
-    if (Array.isArray(each)) return each.map(text);
-    if ("word0" in each) return formatIp(each as Ipv6Address);
-    if ("network" in each) return formatPrefix(each as Prefix);
-    return Object.fromEntries(Object.entries(each).map(([key, part]) => [key, text(part)]));
-  };
-  return text(value) as Texts<Value>;
+  return { interfaces, routes };
 }

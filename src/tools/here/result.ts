@@ -111,13 +111,11 @@ export const hereResult = () =>
     steps: list(hereStep(), "The steps in their order."),
     details: z.strictObject({
       ...measured(),
-      verdict: z
-        .strictObject({
-          code: z.enum(CODES),
-          text: text("One line of at most 400 characters: the cause, and what to do."),
-          inSeconds: whole("When IPv6 ends here, in seconds.", 0).exactOptional(),
-        })
-        .describe("The conclusion."),
+      verdict: record("The conclusion.", {
+        code: z.enum(CODES),
+        text: text("One line of at most 400 characters: the cause, and what to do."),
+        inSeconds: whole("When IPv6 ends here, in seconds.", 0).exactOptional(),
+      }),
       waitedMs: waitedMs(),
     }),
   });

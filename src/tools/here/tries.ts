@@ -1,5 +1,4 @@
 /** What this machine tries beyond its own links: its resolvers, which it asks anyway. */
-import { formatIp } from "../../addr/ip.ts";
 import { type Ipv6Address, ipv6FromWords } from "../../addr/ipv6.ts";
 import { LOOPBACK, prefixContains } from "../../addr/prefix.ts";
 import { createDnsClient } from "../../dns/client.ts";
@@ -8,7 +7,6 @@ import { type Way, wayTo } from "../../here/machine.ts";
 import type { Prober } from "../../icmp/prober/prober.ts";
 import { interfaceIndex } from "../../icmp/socket/interfaces.ts";
 import { HEADER_BYTES, IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
-import { NO_WAY, type ResolverTry } from "./facts.ts";
 
 /** Resolvers that are tried; a system has three. */
 const MAX_RESOLVERS = 3;
@@ -21,19 +19,31 @@ const HOP_LIMIT = 64;
 /** Stands for the Internet, 2000::/3: nothing is sent to it. */
 const ANYWHERE = ipv6FromWords(0x2000_0000, 0, 0, 1);
 
+/** What came of asking a resolver. */
+export interface ResolverTry {
+  readonly server: DnsServer;
+  /** The way of the kernel to it; null if there is none, or if it is not asked over IPv6 on another machine. */
+  readonly way: Way | null;
+  readonly outcome: "answers" | "silent" | "port-closed" | "not-sent";
+  /** True if its address answers something else: an echo reply, or that its port is closed. */
+  readonly echoes: boolean;
+  /** Whether packets of the size that the kernel sends come back; null if that was not tried, or is not known. */
+  readonly large: boolean | null;
+}
+
 export const isLoopback = ({ address }: DnsServer) =>
   LOOPBACK.some((prefix) => prefixContains(prefix, address));
 
-/** A resolver as texts name it. */
-export const serverText = ({ address, zone }: DnsServer) =>
-  `${formatIp(address)}${zone ? `%${zone}` : ""}`;
+/** True for a resolver that is asked over IPv6 on another machine. */
+export const isOutside = (
+  server: DnsServer,
+): server is DnsServer & { readonly address: Ipv6Address } =>
+  server.address.version === 6 && !isLoopback(server);
 
 /** The way of the kernel to the first of the resolvers, else to the Internet. */
-export function wayOut(servers: readonly DnsServer[]): Way | string {
-  const first = servers.find(
-    (server) => server.address.version === 6 && !isLoopback(server) && !server.zone,
-  );
-  return wayTo((first?.address ?? ANYWHERE) as Ipv6Address);
+export function wayOut(servers: readonly DnsServer[]): Way | null {
+  const first = servers.filter(isOutside).find(({ zone }) => !zone);
+  return wayTo(first?.address ?? ANYWHERE);
 }
 
 /** Tries each resolver: questions and echo requests, and large packets to the first from which small ones come back. */
@@ -44,7 +54,7 @@ export function tryResolvers(
 ): Promise<readonly ResolverTry[]> {
   let isLargeTried = false;
   const tryResolver = async (server: DnsServer): Promise<ResolverTry> => {
-    const { address, zone, protocol } = server;
+    const { zone, protocol } = server;
     const scopeId = zone === undefined ? 0 : (interfaceIndex(zone) ?? 0);
     let isIterative = true;
     const ask = (bytes?: number) =>
@@ -61,12 +71,11 @@ export function tryResolvers(
       outcome = answered;
       isEchoed ||= echoed === "reply";
     }
-    const isOutside = address.version === 6 && !isLoopback(server);
-    const way = isOutside ? wayTo(address, scopeId) : NO_WAY;
+    const way = isOutside(server) ? wayTo(server.address, scopeId) : null;
     const tried = { server, way, outcome, echoes: isEchoed || outcome === "port-closed" };
-    const isBeyond = typeof way === "object" && way.via !== null && way.mtu !== null;
-    const isSmallBack = isBeyond && outcome === "answers" && isEchoed;
-    if (!isSmallBack || isLargeTried || protocol !== undefined) return { ...tried, large: null };
+    const isSmallBack = outcome === "answers" && isEchoed;
+    const isLargeDue = isSmallBack && !isLargeTried && protocol === undefined;
+    if (!isLargeDue || !way?.via || way.mtu === null) return { ...tried, large: null };
     isLargeTried = true;
     const [answered, echoed] = await ask(Math.min(way.mtu, MAX_LARGE_BYTES));
     const isBack = answered === "answers" || echoed === "reply" || echoed === "too-big";

@@ -4,15 +4,15 @@ import { formatIpv6 } from "../../addr/format.ts";
 import type { IpAddress } from "../../addr/ip.ts";
 import { equalIpv6, type Ipv6Address, isLinkLocal } from "../../addr/ipv6.ts";
 import { formatPrefix, prefixContains } from "../../addr/prefix.ts";
+import { hostnameOf } from "../../dns/server.ts";
 import { type AdvertisedPrefix, type Advertisement, TYPE } from "../../here/discovery.ts";
-import type { OwnAddress, Route, Settings } from "../../here/kernel.ts";
-import type { Interface, Way } from "../../here/machine.ts";
+import type { Interface, OwnAddress, Route, Settings } from "../../here/kernel.ts";
+import type { Way } from "../../here/machine.ts";
 import { defaultRoutes, type Gateway, type Observation } from "../../here/observe.ts";
 import { firstTrue, listText } from "../../util/text.ts";
 import { CODES, type Finding, STEPS } from "./codes.ts";
-import type { Facts, ResolverTry } from "./facts.ts";
 import type { HereStep } from "./result.ts";
-import { isLoopback, serverText } from "./tries.ts";
+import { isLoopback, isOutside, type ResolverTry } from "./tries.ts";
 import words from "./words.json" with { type: "json" };
 
 type Status = HereStep["status"];
@@ -22,13 +22,13 @@ type Words = keyof typeof words;
 
 type Values = Readonly<Record<string, string | number | null | undefined>>;
 
-/** The outcome of a step. */
-interface Seen {
-  readonly status: Status;
-  readonly finding?: Finding | undefined;
-  readonly text: string;
-  /** When IPv6 ends because of it, in seconds. */
-  readonly inSeconds?: number;
+/** All that is known when a verdict is made. */
+export interface Facts extends Observation {
+  /** The interface that is judged; null if there is none but loopback. */
+  readonly judged: Interface | null;
+  /** The way of the kernel to the Internet; null if there is none. */
+  readonly way: Way | null;
+  readonly resolvers: readonly ResolverTry[];
 }
 
 /** A lifetime that nobody is known to renew is told below this, in seconds. */
@@ -54,9 +54,11 @@ const ipOf = ({ ip }: WithIp) => formatIpv6(ip);
 const isUla = ({ ip }: WithIp) => classifyIpv6(ip) === "UniqueLocal";
 const isSame = (a: Ipv6Address | null, b: Ipv6Address | null) =>
   a !== null && b !== null && equalIpv6(a, b);
-const hasWay = (way: Way | string): way is Way => typeof way === "object";
+/** True if a way or a hop leads to a gateway. */
+const isVia = (hop: Route["hops"][number] | null, { ip, index }: Pick<Gateway, "ip" | "index">) =>
+  hop?.index === index && isSame(hop.via, ip);
 const isAlive = ({ outcome, echoes }: ResolverTry) => outcome === "answers" || echoes;
-const nameOf = ({ server }: ResolverTry) => serverText(server);
+const nameOf = ({ server }: ResolverTry) => hostnameOf(server);
 const isAdvertised = ({ origin }: Route) => origin === "ra";
 const isMadeOfPrefix = ({ origin }: OwnAddress) => origin === "slaac" || origin === "temporary";
 
@@ -66,12 +68,12 @@ const settingText = (name: string, key: string) =>
 
 /** The facts with what several steps ask of them. */
 function know(facts: Facts) {
-  const { observation, judged, way, resolvers } = facts;
-  const { before, after, heard, withoutRaw } = observation;
+  const { before, after, heard, judged, way, resolvers, withoutRaw } = facts;
   const isHere = ({ index }: { readonly index: number }) => index === judged?.index;
   const mine = heard.find(isHere);
+  const canHear = mine !== undefined;
   const { routers = [], duplicates = [] } = mine ?? {};
-  const { source, via } = hasWay(way) ? way : { source: null, via: null };
+  const { source = null, via = null } = way ?? {};
   const on = after.addresses.filter(isHere);
   const global = on.filter(({ isGlobal }) => isGlobal);
   // A router may have its address on another interface, as on loopback.
@@ -90,8 +92,8 @@ function know(facts: Facts) {
         prefixContains(prefix, ip) &&
         hops.some((hop) => hop.via === null && hop.index === at),
     );
-  const six = resolvers.filter(({ server }) => server.address.version === 6 && !isLoopback(server));
-  const far = six.filter(({ server, way }) => hasWay(way) && !isOnLink(server.address, way.index));
+  const six = resolvers.filter(({ server }) => isOutside(server));
+  const far = six.filter(({ server, way }) => way && !isOnLink(server.address, way.index));
   const answering = six.filter(({ outcome }) => outcome === "answers");
   const silent = six.filter((each) => !answering.includes(each));
   const vias = hops.flatMap((hop) => hop.via ?? []);
@@ -106,27 +108,34 @@ function know(facts: Facts) {
     via: some(via ? [via] : vias, formatIpv6),
   };
   /** The outcome of a step; the words of a failure or warning begin with its finding, if it has one. */
-  const see = (key: Words, more: Values = {}, isWarning = false): Seen => {
+  const see = (key: Words, more: Values = {}, isWarning = false) => {
     const all: Values = { ...values, ...more };
     const status = isWarning ? "warn" : (words[key].status as Status);
     const isWrong = status === "fail" || status === "warn";
-    const finding = CODES.find((code) => isWrong && code === key.split("/")[0]) as Finding;
+    const finding = CODES.find((code) => isWrong && code === key.split("/")[0]) as
+      | Finding
+      | undefined;
     const text = words[key].text.replace(/\{(\w+)\}/g, (_, name: string) => `${all[name]}`);
     const isEnding = words[key].text.includes("{inSeconds}");
-    return { status, finding, text, ...(isEnding && { inSeconds: Number(all["inSeconds"]) }) };
+    /** When IPv6 ends because of it. */
+    const inSeconds = isEnding ? Number(all["inSeconds"]) : null;
+    return { status, finding, text, inSeconds };
   };
   const link = judged && after.interfaces.find(isHere);
   const isBeyondSilent = far.length > 0 && !far.some(isAlive);
   return {
-    ...{ ...facts, ...observation, canHear: mine !== undefined, routers, duplicates, link },
+    ...{ ...facts, canHear, routers, duplicates, link },
     ...{ on, own, usable, source, via, defaults, hops, six, far, answering, isBeyondSilent },
     ...{ isHere, isOnLink, interfaceName, see },
-    addressEnd: lastEnd(usable.map((row) => addressLife(row, observation, mine !== undefined))),
-    routeEnd: lastEnd(defaults.map((row) => routeLife(row, observation, mine !== undefined))),
+    addressEnd: lastEnd(usable.map((row) => addressLife(row, facts, canHear))),
+    routeEnd: lastEnd(defaults.map((row) => routeLife(row, facts, canHear))),
   };
 }
 
 type Known = ReturnType<typeof know>;
+
+/** The outcome of a step. */
+type Seen = ReturnType<Known["see"]>;
 
 /** When a row ends in seconds; null if it stays, or is renewed, or nobody knows whether it is and that is far off. */
 type Life = number | null;
@@ -135,47 +144,36 @@ type Life = number | null;
 const lastEnd = (lives: readonly Life[]): Life =>
   lives.length === 0 || lives.includes(null) ? null : Math.max(0, ...lives.map(Number));
 
-/** The life of a row with a lifetime before and after in whole seconds, and as routers were heard to advertise it. */
-function lifeOf(
-  before: number | null | undefined,
-  now: number | null,
-  { before: { readMs }, after }: Observation,
-  /** Whether one who renews it would have been heard; null if nobody is known to renew it. */
-  isHeard: boolean | null,
-  advertised: readonly { readonly seconds: number; readonly heardMs: number }[] = [],
-): Life {
-  if (before === undefined || before === null || now === null) return null;
-  const expected = [
-    before - (after.readMs - readMs) / 1000 + 2 * UNCERTAIN_SECONDS,
-    ...advertised.map(({ seconds, heardMs }) => seconds - (after.readMs - heardMs) / 1000),
-  ];
-  const isRenewed = expected.some((seconds) => now > seconds - UNCERTAIN_SECONDS);
-  return isRenewed || !(isHeard ?? now < SOON_SECONDS) ? null : now;
-}
+/** The life of a row that was not renewed; `isHeard` is null if nobody is known to renew it, else whether one who does would have been heard. */
+const endOf = (seconds: Life, isHeard: boolean | null): Life =>
+  seconds !== null && (isHeard ?? seconds < SOON_SECONDS) ? seconds : null;
 
-function addressLife(row: OwnAddress, observation: Observation, canHear: boolean): Life {
-  const before = observation.before.addresses.find(
+function addressLife(row: OwnAddress, { before }: Facts, canHear: boolean): Life {
+  const earlier = before.addresses.find(
     ({ ip, index }) => index === row.index && equalIpv6(ip, row.ip),
   );
-  const isHeard = isMadeOfPrefix(row) ? canHear : null;
-  if (before && before.updated !== row.updated) return null;
-  return lifeOf(before?.validSeconds, row.validSeconds, observation, isHeard);
+  if (earlier?.updated !== row.updated) return null;
+  return endOf(row.validSeconds, isMadeOfPrefix(row) ? canHear : null);
 }
 
-function routeLife(row: Route, observation: Observation, canHear: boolean): Life {
-  const { before, heard } = observation;
+function routeLife(row: Route, { before, after, heard }: Facts, canHear: boolean): Life {
   const keyOf = ({ prefix, hops, metric, table }: Route) =>
     JSON.stringify([prefix, metric, table, hops]);
   const earlier = before.routes.find((each) => keyOf(each) === keyOf(row));
+  const [was, now] = [earlier?.expiresSeconds ?? null, row.expiresSeconds];
+  if (was === null || now === null) return null;
   // One that has the lifetime of an advertisement that was heard is renewed, be it by the kernel or by a program.
-  const advertised = row.hops.flatMap(({ via, index }) =>
-    heard
-      .filter((link) => link.index === index && isAdvertised(row))
-      .flatMap(({ routers }) => routers.filter(({ ip }) => isSame(ip, via)))
-      .map(({ advertisement, heardMs }) => ({ seconds: advertisement.lifetimeSeconds, heardMs })),
+  const senders = heard.flatMap(({ index, routers }) =>
+    routers.filter(
+      ({ ip }) => isAdvertised(row) && row.hops.some((hop) => isVia(hop, { ip, index })),
+    ),
   );
-  const isHeard = isAdvertised(row) ? canHear : null;
-  return lifeOf(earlier?.expiresSeconds, row.expiresSeconds, observation, isHeard, advertised);
+  const kept = { lifetimeSeconds: was + 2 * UNCERTAIN_SECONDS, heardMs: before.readMs };
+  const isRenewed = [kept, ...senders].some(
+    ({ lifetimeSeconds, heardMs }) =>
+      now > lifetimeSeconds - (after.readMs - heardMs) / 1000 - UNCERTAIN_SECONDS,
+  );
+  return isRenewed ? null : endOf(now, isAdvertised(row) ? canHear : null);
 }
 
 const isOfInternet = ({ prefix: { network } }: AdvertisedPrefix) =>
@@ -253,7 +251,7 @@ function address(known: Known): Seen {
 
 /** True if a gateway is there and what is asked beyond it is silent, or there is no way at all. */
 const isInternetSilent = ({ way, via, isBeyondSilent, gateways }: Known) =>
-  !hasWay(way) ||
+  way === null ||
   (isBeyondSilent &&
     (via === null || gateways.some((each) => each.answers && isSame(each.ip, via))));
 
@@ -263,14 +261,13 @@ function routers(known: Known): Seen {
   if (!known.canHear || !link) return see("routers/unheard");
   const isNeeded = own.length === 0 && on.length > 0 && !link.isPointToPoint;
   if (routers.length === 0) return see(isNeeded ? "no-router" : "routers/none");
-  const said = routers.map(({ advertisement }) => advertisement);
-  const prefixes = said.flatMap((each) => each.prefixes).filter(({ autonomous }) => autonomous);
+  const prefixes = routers.flatMap((each) => each.prefixes).filter(({ autonomous }) => autonomous);
   const good = prefixes.filter((each) => objectionTo(each) === null);
   const isOver = (row: OwnAddress) => row.state === "deprecated" && isMadeOfPrefix(row);
   const isGlobalMissing =
     own.every((row) => isUla(row) || isOver(row)) &&
     good.some((each) => isOfInternet(each) && each.preferredSeconds !== 0);
-  const isDefault = said.some(({ lifetimeSeconds }) => lifetimeSeconds > 0);
+  const isDefault = routers.some(({ lifetimeSeconds }) => lifetimeSeconds > 0);
   const addressOff = good.length > 0 ? ignoredBy(link, "accept_ra_pinfo", "autoconf") : null;
   const routeOff = isDefault ? ignoredBy(link, "accept_ra_defrtr") : null;
   const missing =
@@ -298,7 +295,7 @@ function routers(known: Known): Seen {
     const values = { prefix: formatPrefix(bad.prefix), objection: objectionTo(bad) };
     return see("prefix-not-usable", values);
   }
-  const isManaged = said.some(({ managed }) => managed);
+  const isManaged = routers.some(({ managed }) => managed);
   return see(isManaged ? "ra-without-prefix/managed" : "ra-without-prefix");
 }
 
@@ -313,11 +310,11 @@ const COMMON: Readonly<Record<string, (of: Advertisement) => readonly (string | 
 
 /** Two default routers that contradict each other; null if none do. */
 function contradiction({ routers }: Known) {
-  const defaults = routers.filter((each) => each.advertisement.lifetimeSeconds > 0);
+  const defaults = routers.filter(({ lifetimeSeconds }) => lifetimeSeconds > 0);
   for (const [at, a] of defaults.entries()) {
     for (const b of defaults.slice(at + 1)) {
       for (const [what, valuesOf] of Object.entries(COMMON)) {
-        const [values, others] = [valuesOf(a.advertisement), valuesOf(b.advertisement)];
+        const [values, others] = [valuesOf(a), valuesOf(b)];
         const isOpen = values.length === 0 || others.length === 0;
         if (isOpen || values.some((value) => others.includes(value))) continue;
         const [firstValue, secondValue] = [some(values), some(others)];
@@ -334,13 +331,13 @@ const DEAD_ENDS: readonly Route["kind"][] = ["unreachable", "prohibit", "blackho
 function route({ way, routers, after, via, routeEnd, addressEnd, see }: Known): Seen {
   const all = after.routes.filter(({ prefix }) => prefix.length === 0);
   const dead = all.find(({ kind }) => DEAD_ENDS.includes(kind));
-  const lifetimes = routers.map(({ advertisement }) => advertisement.lifetimeSeconds);
+  const isNoDefault = routers.every(({ lifetimeSeconds }) => lifetimeSeconds === 0);
   const isEnding = routeEnd !== null && routeEnd < (addressEnd ?? Infinity);
   const key = firstTrue({
-    "ending/route": hasWay(way) && isEnding,
-    route: hasWay(way),
+    "ending/route": way !== null && isEnding,
+    route: way !== null,
     "no-route/dead-end": dead !== undefined,
-    "no-route/lifetime": lifetimes.length > 0 && lifetimes.every((seconds) => seconds === 0),
+    "no-route/lifetime": routers.length > 0 && isNoDefault,
     "no-route/expired": all.some(({ expiresSeconds }) => (expiresSeconds ?? 1) <= 0),
     "no-route": true,
   });
@@ -350,11 +347,9 @@ function route({ way, routers, after, via, routeEnd, addressEnd, see }: Known): 
 
 function gateway(known: Known): Seen {
   const { hops, resolvers, six, answering, withoutRaw, isBeyondSilent, see } = known;
-  const isVia = (hop: Way | Route["hops"][number], { ip, index }: Gateway) =>
-    hop.index === index && isSame(hop.via, ip);
   const asked = known.gateways.filter((each) => hops.some((hop) => isVia(hop, each)));
   const isUsed = (each: Gateway) =>
-    resolvers.some((tried) => isAlive(tried) && hasWay(tried.way) && isVia(tried.way, each));
+    resolvers.some((tried) => isAlive(tried) && isVia(tried.way, each));
   const dead = asked.filter((each) => each.answers === false && !isUsed(each));
   const alive = asked.filter((each) => !dead.includes(each));
   const key = firstTrue({
@@ -418,7 +413,7 @@ function resolversStep({ resolvers, six, far, answering, withoutRaw, see }: Know
     "resolvers-silent": echoing.length > 0,
     "resolvers-silent/unseen": withoutRaw !== null,
     "resolvers/silent": far.length > 0,
-    "resolvers-silent/link": six.some(({ way }) => hasWay(way)),
+    "resolvers-silent/link": six.some(({ way }) => way !== null),
     "resolvers-silent/route": true,
   });
   return see(key, { echoing: some(echoing, nameOf) });
@@ -426,7 +421,6 @@ function resolversStep({ resolvers, six, far, answering, withoutRaw, see }: Know
 
 function beyond({ far, isBeyondSilent, withoutRaw, via, see }: Known): Seen {
   const narrow = far.filter(({ large }) => large === false);
-  const mtu = narrow.map(({ way }) => (hasWay(way) ? way.mtu : null))[0];
   const key = firstTrue({
     "beyond-narrow": narrow.length > 0,
     "beyond/none": far.length === 0,
@@ -435,7 +429,7 @@ function beyond({ far, isBeyondSilent, withoutRaw, via, see }: Known): Seen {
     "beyond-silent": via !== null,
     "beyond-silent/link": true,
   });
-  return see(key, { mtu, narrow: some(narrow, nameOf) });
+  return see(key, { mtu: narrow[0]?.way?.mtu, narrow: some(narrow, nameOf) });
 }
 
 /** What is said where no step has found anything. */
@@ -483,10 +477,10 @@ export function judge(facts: Facts) {
     if (cause === undefined || name === cause.name || seen.status !== "fail")
       return stepOf(name, seen, facts);
     const text = `${seen.text} The step ${cause.name} explains it.`;
-    return stepOf(name, { status: "skipped", text }, facts);
+    return stepOf(name, { ...seen, status: "skipped", finding: undefined, text }, facts);
   });
   const { finding, text, inSeconds } = cause?.seen ?? works(known);
-  const ends = inSeconds !== undefined && { inSeconds };
+  const ends = inSeconds !== null && { inSeconds };
   return {
     steps,
     verdict: { code: finding ?? "works", text: cut(text, MAX_VERDICT_TEXT), ...ends } as const,

@@ -4,16 +4,17 @@ import { equalIpv6 } from "../../../src/addr/ipv6.ts";
 import { parsePrefix, prefixContains, prefixOf } from "../../../src/addr/prefix.ts";
 import { type DnsServer, tryParseDnsServer } from "../../../src/dns/server.ts";
 import type { AdvertisedPrefix, Advertisement } from "../../../src/here/discovery.ts";
-import type { OwnAddress, Route, Settings } from "../../../src/here/kernel.ts";
+import type { Interface, OwnAddress, Route, Settings } from "../../../src/here/kernel.ts";
 import type { Drop } from "../../../src/here/listener.ts";
-import type { Interface, Machine, Way } from "../../../src/here/machine.ts";
-import type { Facts, ResolverTry } from "../../../src/tools/here/facts.ts";
+import type { Machine, Way } from "../../../src/here/machine.ts";
+import type { ResolverTry } from "../../../src/tools/here/tries.ts";
+import type { Facts } from "../../../src/tools/here/verdict.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 
 /** Seconds that a look takes. */
 const LOOK_SECONDS = 3.6;
 const [LOOPBACK, LINK, SECOND] = [1, 2, 3];
-const [MTU, NO_ROUTE] = [1500, "ENETUNREACH"];
+const MTU = 1500;
 
 /** The addresses of the machine. */
 export const OWN = {
@@ -354,16 +355,16 @@ function sourceFor(machine: Simulated, isUlaTarget: boolean) {
   return (isUlaTarget ? undefined : forced) ?? best;
 }
 
-function wayTo(machine: Simulated, target: OwnAddress["ip"]): Way | string {
+function wayTo(machine: Simulated, target: OwnAddress["ip"]): Way | null {
   const source = sourceFor(machine, isUla({ ip: target }))?.ip ?? null;
   const isOnLink = routesAt(machine, "after").some(
     ({ prefix, hops }) =>
       prefix.length > 3 && prefixContains(prefix, target) && hops[0]?.index === LINK,
   );
   if (isOnLink) return { index: LINK, via: null, source, mtu: MTU };
-  if (machine.deadEnd !== null && isOn(machine)) return "EHOSTUNREACH";
+  if (machine.deadEnd !== null && isOn(machine)) return null;
   const hop = gatewayOf(machine);
-  return hop ? { ...hop, source, mtu: MTU } : NO_ROUTE;
+  return hop ? { ...hop, source, mtu: MTU } : null;
 }
 
 /** True if packets go to a gateway and come back. */
@@ -393,23 +394,19 @@ export const outsideOf = ({ resolvers }: Simulated) =>
 function tryOf(machine: Simulated, resolver: SimulatedResolver): ResolverTry {
   const { text, place, health } = resolver;
   const isOutside = outsideOf(machine).includes(resolver);
-  const way = !isOutside
-    ? "EAFNOSUPPORT"
-    : place === "unroutable"
-      ? "EHOSTUNREACH"
-      : wayTo(machine, targetOf(resolver));
+  const way = isOutside && place !== "unroutable" ? wayTo(machine, targetOf(resolver)) : null;
   const isFound = {
     beyond: reachesInternet(machine),
     // It is on the link only while the machine has a prefix of it.
-    link: canReach(machine) && typeof way === "object" && way.via === null,
+    link: canReach(machine) && way?.via === null,
     here: true,
     ipv4: true,
     unroutable: false,
   }[place];
-  const silence = isOutside && typeof way === "string" ? "not-sent" : "silent";
+  const silence = isOutside && way === null ? "not-sent" : "silent";
   const outcome = isFound && (health === "answers" || health === "port-closed") ? health : silence;
   const isEchoed = isFound && health !== "dead" && place !== "ipv4" && machine.hasRaw;
-  const isLargeTried = outcome === "answers" && isEchoed && typeof way === "object" && way.via;
+  const isLargeTried = outcome === "answers" && isEchoed && way?.via;
   return {
     ...{ server: serverOf(text), way, outcome },
     echoes: isEchoed || outcome === "port-closed",
@@ -447,35 +444,33 @@ export function factsOf(machine: Simulated): Facts {
   const duplicates = machine.isSlaacDuplicate && known.length > 0 ? [OWN.global] : [];
   const heard = known.map((router) => ({
     ip: parseIpv6(router.ip),
-    advertisement: advertisementOf(router),
+    ...advertisementOf(router),
     heardMs: before.readMs + machine.answersAfterSeconds * 1000,
   }));
   const [first] = outsideOf(machine);
-  const wayNow = (target: OwnAddress["ip"]) => (hasIpv6 ? wayTo(machine, target) : "EAFNOSUPPORT");
+  const wayNow = (target: OwnAddress["ip"]) => (hasIpv6 ? wayTo(machine, target) : null);
   const firstWay =
-    first?.place === "unroutable" ? "EHOSTUNREACH" : wayNow(first ? targetOf(first) : ANYWHERE);
+    first?.place === "unroutable" ? null : wayNow(first ? targetOf(first) : ANYWHERE);
   const way = wayNow(ANYWHERE);
   // The engine looks for a default route where the first resolver has no way.
   const isFirst = ({ index }: Interface) =>
-    index === (typeof firstWay === "object" ? firstWay.index : (gatewayOf(machine)?.index ?? LINK));
+    index === (firstWay ?? gatewayOf(machine) ?? { index: LINK }).index;
   return {
-    observation: {
-      ...{ before, after, withoutRaw: hasRaw ? null : "socket: EPERM" },
-      heard: hasRaw
-        ? [
-            ...(canListen ? [{ index: LINK, routers: heard, duplicates, drops }] : []),
-            ...(second
-              ? [{ index: SECOND, routers: [], duplicates: [], drops: second.drops }]
-              : []),
-          ]
-        : [],
-      gateways: [
-        ...asked.map((ip) => ({ index: LINK, ip: parseIpv6(ip), answers: isAnswered(ip) })),
-        ...(second && hasRaw
-          ? [{ index: SECOND, ip: parseIpv6(second.ip), answers: second.isThere }]
-          : []),
-      ],
-    },
+    ...{ before, after, withoutRaw: hasRaw ? null : "socket: EPERM" },
+    heard: hasRaw
+      ? [
+          ...(canListen ? [{ index: LINK, routers: heard, duplicates, drops }] : []),
+          ...(second
+            ? [{ index: SECOND, routers: [], duplicates: [], drops: [...second.drops] }]
+            : []),
+        ]
+      : [],
+    gateways: [
+      ...asked.map((ip) => ({ index: LINK, ip: parseIpv6(ip), answers: isAnswered(ip) })),
+      ...(second && hasRaw
+        ? [{ index: SECOND, ip: parseIpv6(second.ip), answers: second.isThere }]
+        : []),
+    ],
     judged: before.interfaces.find(isFirst) ?? null,
     way,
     resolvers: machine.resolvers.map((resolver) => tryOf(machine, resolver)),
