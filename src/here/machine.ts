@@ -1,9 +1,9 @@
 /** This machine's own IPv6 as its kernel has it. */
 import { existsSync } from "node:fs";
-import { type Ipv6Address, ipv6At, isLinkLocal, writeIpv6 } from "../addr/ipv6.ts";
-import { openSocket } from "../icmp/socket/socket.ts";
+import { type Ipv6Address, ipv6At, isLinkLocal } from "../addr/ipv6.ts";
+import { int, openSocket, socketName } from "../icmp/socket/socket.ts";
 import { libc, socketOption } from "../platform/libc.ts";
-import { AF_INET6, OPTION, SOCK, SOCKADDR } from "../platform/linux.ts";
+import { OPTION, SOCK, SOCKADDR } from "../platform/linux.ts";
 import { tryRead } from "../platform/regular-file.ts";
 import {
   type KernelMessage,
@@ -74,27 +74,13 @@ export function wayTo(destination: Ipv6Address, scopeId = 0) {
 
 /** The source and the MTU of a UDP socket that is connected to a destination; null if the kernel refuses. */
 function senderTo(destination: Ipv6Address, scopeId: number) {
-  const system = libc();
+  const { connect, getsockname, close } = libc();
   const fd = openSocket(SOCK.dgram, 0);
-  try {
-    const name = socketName(destination, scopeId, UNUSED_PORT);
-    const isConnected =
-      system.connect(fd, name, name.length) >= 0 &&
-      system.getsockname(fd, name, Uint32Array.of(name.length)) >= 0;
-    if (!isConnected) return null;
-    const source = ipv6At(new DataView(name.buffer), SOCKADDR.address);
-    return { source, mtu: socketOption(fd, OPTION.mtu) ?? null };
-  } finally {
-    system.close(fd);
-  }
-}
-
-/** A `struct sockaddr_in6`. */
-export function socketName(ip: Ipv6Address, scopeId: number, port = 0): Uint8Array<ArrayBuffer> {
-  const view = new DataView(new ArrayBuffer(SOCKADDR.bytes));
-  view.setUint16(SOCKADDR.family, AF_INET6, true);
-  view.setUint16(SOCKADDR.port, port);
-  writeIpv6(ip, view, SOCKADDR.address);
-  view.setUint32(SOCKADDR.scopeId, scopeId, true);
-  return new Uint8Array(view.buffer);
+  using _ = { [Symbol.dispose]: () => close(fd) };
+  const name = socketName(destination, scopeId, UNUSED_PORT);
+  const isConnected =
+    connect(fd, name, name.length) >= 0 && getsockname(fd, name, int(name.length)) >= 0;
+  if (!isConnected) return null;
+  const source = ipv6At(new DataView(name.buffer), SOCKADDR.address);
+  return { source, mtu: socketOption(fd, OPTION.mtu) ?? null };
 }

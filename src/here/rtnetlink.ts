@@ -35,28 +35,24 @@ function exchange(
   flags: number,
   body: Uint8Array,
 ): readonly KernelMessage[] {
-  const system = libc();
+  const { sendto, recvfrom, close } = libc();
   const fd = openSocket(SOCK.raw, 0, AF_NETLINK);
-  try {
-    // A request has a type two greater than its rows.
-    const type = TABLES[table].type + 2;
-    const header = Uint32Array.of(MESSAGE.headerBytes + body.length, type | (flags << 16), 0, 0);
-    const request = Uint8Array.of(...new Uint8Array(header.buffer), ...body);
-    if (system.sendto(fd, request, request.length, 0, null, 0) < 0)
-      throw lastError("sendto(AF_NETLINK)");
-    const messages: KernelMessage[] = [];
-    for (let read = 0; read < MAX_TABLE_BYTES; ) {
-      const buffer = new Uint8Array(new ArrayBuffer(BUFFER_BYTES));
-      // The kernel answers within the call, so there is nothing to wait for.
-      const length = Number(system.recvfrom(fd, buffer, buffer.length, MSG_DONTWAIT, null, null));
-      if (length < 0) throw lastError("recvfrom(AF_NETLINK)");
-      read += length;
-      const part = splitMessages(buffer.subarray(0, length));
-      messages.push(...part.filter((message) => message.type !== MESSAGE.done));
-      if (flags !== DUMP || length === 0 || part.some((each) => each.type <= MESSAGE.done)) break;
-    }
-    return messages;
-  } finally {
-    system.close(fd);
+  using _ = { [Symbol.dispose]: () => close(fd) };
+  // A request has a type two greater than its rows.
+  const type = TABLES[table].type + 2;
+  const header = Uint32Array.of(MESSAGE.headerBytes + body.length, type | (flags << 16), 0, 0);
+  const request = Uint8Array.of(...new Uint8Array(header.buffer), ...body);
+  if (sendto(fd, request, request.length, 0, null, 0) < 0) throw lastError("sendto(AF_NETLINK)");
+  const messages: KernelMessage[] = [];
+  for (let read = 0; read < MAX_TABLE_BYTES; ) {
+    const buffer = new Uint8Array(new ArrayBuffer(BUFFER_BYTES));
+    // The kernel answers within the call, so there is nothing to wait for.
+    const length = Number(recvfrom(fd, buffer, buffer.length, MSG_DONTWAIT, null, null));
+    if (length < 0) throw lastError("recvfrom(AF_NETLINK)");
+    read += length;
+    const part = splitMessages(buffer.subarray(0, length));
+    messages.push(...part.filter((message) => message.type !== MESSAGE.done));
+    if (flags !== DUMP || length === 0 || part.some((each) => each.type <= MESSAGE.done)) break;
   }
+  return messages;
 }

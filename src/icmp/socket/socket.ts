@@ -146,8 +146,6 @@ export abstract class EchoSocket implements IcmpSocket {
   protected readonly received = new MessageBuffer(MAX_RECEIVED_BYTES);
   readonly #timespec = new DataView(new ArrayBuffer(16));
   readonly #timespecAddress = addressOf(this.#timespec);
-  readonly #memory = new Uint32Array(new ArrayBuffer(MEMORY.words * 4));
-  readonly #memoryBytes = int(MEMORY.words * 4);
   protected readonly fd: number;
   /** Asks the routing table. Kept, because a process can run out of descriptors. */
   readonly #router: number = -1;
@@ -173,7 +171,7 @@ export abstract class EchoSocket implements IcmpSocket {
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (UNSENDABLE.includes(classifyIpv6(target))) return "EINVAL";
     const { name, view } = this.#out;
-    this.#writeName(target, scopeId, flowLabel, UNUSED_PORT);
+    name.set(socketName(target, scopeId, UNUSED_PORT, flowLabel));
     const code =
       failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
       failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
@@ -190,7 +188,7 @@ export abstract class EchoSocket implements IcmpSocket {
     const out = this.#out;
     // Raw sockets have no port, and TCP is sent through one.
     const port = probedPort?.protocol === "udp" ? probedPort.port : 0;
-    this.#writeName(target, scopeId, flowLabel, port);
+    out.name.set(socketName(target, scopeId, port, flowLabel));
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
     const isNamed = scopeId !== 0 || !isLinkLocal(source);
     writeIpv6(isNamed ? source : UNNAMED, out.view, this.#sourceAt);
@@ -199,17 +197,6 @@ export abstract class EchoSocket implements IcmpSocket {
     out.prepare(this.#sourceAt + INFO_BYTES - out.control, message.length);
     const sentMs = performance.now();
     return failure(this.#libc.sendmsg(this.fd, out.address, MSG_DONTWAIT)) ?? sentMs;
-  }
-
-  /** Writes a `struct sockaddr_in6`. */
-  #writeName(target: Ipv6Address, scopeId: number, flowLabel: number, port: number): void {
-    const { view, name } = this.#out;
-    const at = name.byteOffset;
-    view.setUint16(at + SOCKADDR.family, AF_INET6, true);
-    view.setUint16(at + SOCKADDR.port, port);
-    view.setUint32(at + SOCKADDR.flowInfo, flowLabel);
-    writeIpv6(target, view, at + SOCKADDR.address);
-    view.setUint32(at + SOCKADDR.scopeId, scopeId, true);
   }
 
   /** The signal is one of the process: each socket's `action` is called when any has received something. */
@@ -246,8 +233,7 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   dropped(): number {
-    this.#libc.getsockopt(this.fd, ...OPTION.memory, this.#memory, this.#memoryBytes);
-    return this.#memory[MEMORY.dropped] as number;
+    return droppedBy(this.fd);
   }
 
   close(): void {
@@ -414,20 +400,36 @@ export function openSocket(type: number, protocol: number, family: number = AF_I
  * @throws SystemError after it has closed the socket
  */
 export function bindAny(fd: number): number {
-  const name = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
-  const view = new DataView(name.buffer);
-  view.setUint16(SOCKADDR.family, AF_INET6, true);
+  const name = socketName(UNNAMED, 0);
   if (libc().bind(fd, name, SOCKADDR.bytes) < 0) {
     const error = lastError("bind");
     libc().close(fd);
     throw error;
   }
   libc().getsockname(fd, name, int(SOCKADDR.bytes));
-  return view.getUint16(SOCKADDR.port);
+  return new DataView(name.buffer).getUint16(SOCKADDR.port);
+}
+
+/** A `struct sockaddr_in6`. */
+export function socketName(ip: Ipv6Address, scopeId: number, port = 0, flowLabel = 0) {
+  const view = new DataView(new ArrayBuffer(SOCKADDR.bytes));
+  view.setUint16(SOCKADDR.family, AF_INET6, true);
+  view.setUint16(SOCKADDR.port, port);
+  view.setUint32(SOCKADDR.flowInfo, flowLabel);
+  writeIpv6(ip, view, SOCKADDR.address);
+  view.setUint32(SOCKADDR.scopeId, scopeId, true);
+  return new Uint8Array(view.buffer);
+}
+
+/** How many packets the kernel has dropped because the buffer of a socket was full or their checksum wrong. */
+export function droppedBy(fd: number): number {
+  const memory = new Uint32Array(new ArrayBuffer(MEMORY.words * 4));
+  libc().getsockopt(fd, ...OPTION.memory, memory, int(MEMORY.words * 4));
+  return memory[MEMORY.dropped] ?? 0;
 }
 
 /** The errno name if the call that returned this has just failed, else null. */
-function failure(result: number | bigint): string | null {
+export function failure(result: number | bigint): string | null {
   return result < 0 ? errnoName(libc().errno()) : null;
 }
 
