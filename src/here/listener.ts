@@ -1,11 +1,11 @@
 /** What is said on the links, before the firewall of this machine on its way in and after it on its way out. */
 import { formatIpv6 } from "../addr/format.ts";
 import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
-import { int, openSocket } from "../icmp/socket/socket.ts";
+import { droppedBy, failure, int, openSocket, socketName } from "../icmp/socket/socket.ts";
 import { encodeTypeFilter } from "../icmp/wire/filter.ts";
 import { IPV6_HEADER_BYTES, internetChecksum } from "../icmp/wire/packet.ts";
 import { CARRIED, inheritedSocket } from "../platform/capabilities.ts";
-import { errnoName, libc } from "../platform/libc.ts";
+import { libc } from "../platform/libc.ts";
 import {
   AF_PACKET,
   ALL_PROTOCOLS,
@@ -14,7 +14,6 @@ import {
   bpfOption,
   encodeBpf,
   IPPROTO_ICMPV6,
-  MEMORY,
   MSG_DONTWAIT,
   OPTION,
   SOCKADDR,
@@ -28,7 +27,6 @@ import {
   TYPE,
 } from "./discovery.ts";
 import type { Interface } from "./kernel.ts";
-import { socketName } from "./machine.ts";
 
 /** A router of the link, with the last that it said. */
 export interface Router extends Advertisement {
@@ -43,6 +41,12 @@ export interface Drop {
   readonly direction: "in" | "out";
 }
 
+/** When routers and silent gateways are asked, in milliseconds; RFC 4861 section 10 asks three times, too. */
+const ASKED_MS = [0, 1000, 2000];
+/** How long a gateway may take from the first question on, in milliseconds: a second after the last. */
+const ANSWERED_MS = 3000;
+/** Links and gateways that are asked: all get 72 solicitations. */
+const MAX_QUESTIONS = 24;
 /** Routers that are kept of a link, and of all. */
 const MAX_ROUTERS = { ofLink: 32, ofAll: 64 } as const;
 /** Neighbours that are kept. */
@@ -73,8 +77,8 @@ const FILTER = encodeBpf([
 ]);
 
 /** What is known of a link: packets before the firewall, those behind it, and the own ones on their way out. */
-const newNotes = ({ hardware }: Interface) => ({
-  hardware,
+const newNotes = ({ index, hardware }: Interface) => ({
+  ...{ index, hardware },
   /** By their addresses, the first that was heard first. */
   routers: new Map<string, Router>(),
   /** Targets of the advertisements of neighbours, and those of the own duplicate address detection. */
@@ -94,12 +98,24 @@ type Notes = ReturnType<typeof newNotes>;
 const dropsOf = (types: ReadonlySet<number>, direction: Drop["direction"]) =>
   Array.from(types, (type): Drop => ({ type, direction }));
 
-/** Listens on links until it is closed, and asks their routers and neighbours. */
+/** A solicitation of a gateway, or of all routers of a link if it has no address, which is repeated until it is answered. */
+interface Question {
+  readonly notes: Notes;
+  readonly ip: Ipv6Address | null;
+  readonly sinceMs: number;
+  count: number;
+}
+
+const isAnswered = ({ notes: { answered, routers }, ip }: Question) =>
+  ip ? answered.has(formatIpv6(ip)) : routers.size > 0;
+
+/** Listens on links until it is closed, and asks their routers and gateways. */
 export class Listener implements Disposable {
   readonly #sockets = new DisposableStack();
   readonly #raw: CarriedSocket;
   readonly #packet: CarriedSocket;
   readonly #links: ReadonlyMap<number, Notes>;
+  readonly #questions = new Map<string, Question>();
   #readMs = performance.now();
 
   /** @throws SystemError `EPERM` without CAP_NET_RAW where the process was not started with the sockets */
@@ -115,12 +131,40 @@ export class Listener implements Disposable {
     this.#raw.set(OPTION.attachFilter, bpfConstant(WHOLE));
     this.#packet.set(OPTION.attachFilter, bpfOption(FILTER));
     this.#packet.hearAll();
+    for (const { index } of links) this.ask(index, null);
   }
 
-  /** True if an address on a link has said that it is there, or any router, if there is no address. */
-  isAnswered(index: number, ip: Ipv6Address | null): boolean {
-    const { answered, routers } = this.#links.get(index) ?? {};
-    return ip ? answered?.has(formatIpv6(ip)) === true : routers !== undefined && routers.size > 0;
+  /** Asks a gateway on a link from now on whether it is there, or all routers to speak. */
+  ask(index: number, ip: Ipv6Address | null): void {
+    const notes = this.#links.get(index);
+    if (notes === undefined || this.#questions.size >= MAX_QUESTIONS) return;
+    const key = `${index} ${ip && formatIpv6(ip)}`;
+    this.#questions.getOrInsert(key, { notes, ip, sinceMs: performance.now(), count: 0 });
+  }
+
+  /** Sends what is due, reads what has come, and asks the routers that were heard whether they are there. */
+  turn(): void {
+    for (const question of this.#questions.values()) {
+      const { sinceMs, count } = question;
+      const isDue = performance.now() - sinceMs >= (ASKED_MS[count] ?? Infinity);
+      if (isDue && (count === 0 || !isAnswered(question))) this.#solicit(question);
+    }
+    this.read();
+    for (const [index, { routers }] of this.#links)
+      for (const { ip } of routers.values()) this.ask(index, ip);
+  }
+
+  /** True if every question has its answer, or was asked for long enough. */
+  isDone(): boolean {
+    const isOver = ({ sinceMs }: Question) => performance.now() - sinceMs >= ANSWERED_MS;
+    return this.#questions.values().every((each) => isAnswered(each) || isOver(each));
+  }
+
+  /** Those that were asked, and whether they have answered. */
+  gateways() {
+    return [...this.#questions.values()].flatMap((each) =>
+      each.ip ? [{ index: each.notes.index, ip: each.ip, answers: isAnswered(each) }] : [],
+    );
   }
 
   /** All that was heard, by link: its routers, duplicates of own addresses (RFC 4862 section 5.4), and what the firewall drops. */
@@ -140,16 +184,15 @@ export class Listener implements Disposable {
     }));
   }
 
-  /** Asks a neighbour on a link whether it is there, or all its routers to speak. */
-  solicit(index: number, neighbour: Ipv6Address | null): void {
-    const notes = this.#links.get(index);
-    if (notes === undefined) return;
-    const { to, type, message } = solicitationOf(neighbour, notes.hardware);
+  #solicit(question: Question): void {
+    question.count++;
+    const { index, hardware, sent, refused } = question.notes;
+    const { to, type, message } = solicitationOf(question.ip, hardware);
     const code = this.#raw.send(message, socketName(to, index));
     const isRefused = code === "EPERM" || code === "ENOBUFS";
     // Any other error is one of this machine's addresses or links, and no firewall's.
-    if (code === null || isRefused) notes.sent.add(type);
-    if (isRefused) notes.refused.add(type);
+    if (code === null || isRefused) sent.add(type);
+    if (isRefused) refused.add(type);
   }
 
   /** Reads what has come. */
@@ -215,7 +258,7 @@ class CarriedSocket implements Disposable {
     const inherited = inheritedSocket(kind);
     this.#isInherited = inherited !== null;
     this.#fd = inherited ?? openSocket(type, protocol, family);
-    this.#droppedBefore = this.#dropped();
+    this.#droppedBefore = droppedBy(this.#fd);
   }
 
   /** Sets an option; the system has every one that is set here. */
@@ -233,9 +276,7 @@ class CarriedSocket implements Disposable {
 
   /** Sends a message; returns null, or the errno name of the refusal. */
   send(message: Uint8Array, name: Uint8Array): string | null {
-    const { sendto, errno } = libc();
-    const sent = sendto(this.#fd, message, message.length, 0, name, name.length);
-    return sent < 0 ? errnoName(errno()) : null;
+    return failure(libc().sendto(this.#fd, message, message.length, 0, name, name.length));
   }
 
   /** What has come, with the name of the sender; as much as one turn may take. */
@@ -244,7 +285,7 @@ class CarriedSocket implements Disposable {
     const sender = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
     const name = new DataView(sender.buffer);
     for (let count = 0; count < PACKETS_A_TURN; count++) {
-      const size = Uint32Array.of(SOCKADDR.bytes);
+      const size = int(SOCKADDR.bytes);
       const { recvfrom } = libc();
       const length = recvfrom(this.#fd, buffer, buffer.length, MSG_DONTWAIT, sender, size);
       if (length < 0) return;
@@ -254,13 +295,7 @@ class CarriedSocket implements Disposable {
 
   /** True if packets came for which there was no room. */
   hasDropped(): boolean {
-    return this.#dropped() > this.#droppedBefore;
-  }
-
-  #dropped(): number {
-    const words = new Uint32Array(MEMORY.words);
-    libc().getsockopt(this.#fd, ...OPTION.memory, words, Uint32Array.of(words.byteLength));
-    return words[MEMORY.dropped] ?? 0;
+    return droppedBy(this.#fd) > this.#droppedBefore;
   }
 
   /** Closes it, or keeps one that cannot be opened again, from now on without packets. */
