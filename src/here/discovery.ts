@@ -11,13 +11,13 @@ import { prefixOf } from "../addr/prefix.ts";
 import { ByteReader, FormatError } from "../util/bytes.ts";
 import { attempt } from "../util/errors.ts";
 
-/** ICMPv6 types; RFC 4861 section 4, and Packet Too Big of RFC 4443 section 3.2. */
+/** ICMPv6 types by the names of their messages; RFC 4861 section 4, and Packet Too Big of RFC 4443 section 3.2. */
 export const TYPE = {
-  packetTooBig: 2,
-  routerSolicitation: 133,
-  routerAdvertisement: 134,
-  neighbourSolicitation: 135,
-  neighbourAdvertisement: 136,
+  "Packet Too Big": 2,
+  "Router Solicitation": 133,
+  "Router Advertisement": 134,
+  "Neighbor Solicitation": 135,
+  "Neighbor Advertisement": 136,
 } as const;
 
 /** All routers of a link; RFC 4291 section 2.7.1. */
@@ -64,7 +64,7 @@ export type AdvertisedPrefix = ReturnType<typeof readPrefix>;
 
 /** Reads an advertisement of a router; null if it is none, or RFC 4861 section 6.1.2 says to discard it. */
 export function parseAdvertisement(arrived: Arrived) {
-  const options = optionsIn(arrived, TYPE.routerAdvertisement);
+  const options = optionsIn(arrived, TYPE["Router Advertisement"]);
   if (!options || !isLinkLocal(arrived.source)) return null;
   const head = new ByteReader(arrived.message, 4);
   const [hops, flags, lifetimeSeconds] = [head.uint8(), head.uint8(), head.uint16()];
@@ -129,7 +129,7 @@ function lifetime(body: ByteReader): number | null {
 /** The target of an advertisement of a neighbour; null if it is none, or RFC 4861 section 7.1.2 says to discard it. */
 export function parseNeighbour(arrived: Arrived): Ipv6Address | null {
   const target = arrived.message.subarray(8, 24);
-  const isOne = optionsIn(arrived, TYPE.neighbourAdvertisement) && target[0] !== 0xff;
+  const isOne = optionsIn(arrived, TYPE["Neighbor Advertisement"]) && target[0] !== 0xff;
   return isOne ? ipv6FromBytes(target) : null;
 }
 
@@ -142,7 +142,7 @@ export function parseNeighbour(arrived: Arrived): Ipv6Address | null {
 export function solicitationOf(target: Ipv6Address | null, hardware: Uint8Array) {
   const option = hardware.length === 6 ? [1, 1, ...hardware] : [];
   const [to, type, body] = target
-    ? ([solicitedNodeGroup(target), TYPE.neighbourSolicitation, ipv6ToBytes(target)] as const)
-    : ([ALL_ROUTERS, TYPE.routerSolicitation, []] as const);
+    ? ([solicitedNodeGroup(target), TYPE["Neighbor Solicitation"], ipv6ToBytes(target)] as const)
+    : ([ALL_ROUTERS, TYPE["Router Solicitation"], []] as const);
   return { to, type, message: Uint8Array.of(type, 0, 0, 0, 0, 0, 0, 0, ...body, ...option) };
 }

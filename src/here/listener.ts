@@ -35,12 +35,6 @@ export interface Router extends Advertisement {
   readonly heardMs: number;
 }
 
-/** ICMPv6 that the firewall of this machine drops. */
-export interface Drop {
-  readonly type: number;
-  readonly direction: "in" | "out";
-}
-
 /** When routers and silent gateways are asked, in milliseconds; RFC 4861 section 10 asks three times, too. */
 const ASKED_MS = [0, 1000, 2000];
 /** How long a gateway may take from the first question on, in milliseconds: a second after the last. */
@@ -57,7 +51,11 @@ const MAX_PACKET_BYTES = 2048;
 const PACKETS_A_TURN = 256;
 const WATCHED = Object.values(TYPE);
 /** Those that the firewall must let in. */
-const LET_IN = [TYPE.packetTooBig, TYPE.routerAdvertisement, TYPE.neighbourAdvertisement];
+const LET_IN = [
+  TYPE["Packet Too Big"],
+  TYPE["Router Advertisement"],
+  TYPE["Neighbor Advertisement"],
+];
 /** What a filter returns to pass a whole packet. */
 const WHOLE = 0xffff_ffff;
 
@@ -95,8 +93,11 @@ const newNotes = ({ index, hardware }: Interface) => ({
 
 type Notes = ReturnType<typeof newNotes>;
 
-const dropsOf = (types: ReadonlySet<number>, direction: Drop["direction"]) =>
-  Array.from(types, (type): Drop => ({ type, direction }));
+const dropsOf = (types: ReadonlySet<number>, direction: "in" | "out") =>
+  Array.from(types, (type) => ({ type, direction }));
+
+/** ICMPv6 that the firewall of this machine drops. */
+export type Drop = ReturnType<typeof dropsOf>[number];
 
 /** A solicitation of a gateway, or of all routers of a link if it has no address, which is repeated until it is answered. */
 interface Question {
@@ -229,7 +230,7 @@ export class Listener implements Disposable {
       routers.set(key, { ip, ...advertisement, heardMs });
     if (neighbour && answered.size < MAX_NEIGHBOURS) answered.add(formatIpv6(neighbour));
     const [type = 0] = message;
-    if (advertisement || neighbour || type === TYPE.packetTooBig) arrived.add(type);
+    if (advertisement || neighbour || type === TYPE["Packet Too Big"]) arrived.add(type);
   }
 
   [Symbol.dispose](): void {
@@ -242,7 +243,7 @@ function noteOutgoing({ left, detected }: Notes, packet: Uint8Array): void {
   const [type = 0] = message;
   left.add(type);
   const isFromNobody = packet.subarray(8, 24).every((byte) => byte === 0);
-  if (type !== TYPE.neighbourSolicitation || !isFromNobody || message.length < 24) return;
+  if (type !== TYPE["Neighbor Solicitation"] || !isFromNobody || message.length < 24) return;
   detected.add(formatIpv6(ipv6FromBytes(message.subarray(8, 24))));
 }
 

@@ -1,4 +1,4 @@
-import { type Draft, factsOf, type Reporter, tonedVerdict } from "../report.ts";
+import { factsOf, type Reporter, tonedVerdict } from "../report.ts";
 import { TONES } from "../steps.ts";
 import { STEPS } from "./codes.ts";
 import type { HereResult, HereStep } from "./result.ts";
@@ -6,9 +6,9 @@ import type { HereResult, HereStep } from "./result.ts";
 type StepBegin = Pick<HereStep, "name" | "interface">;
 
 /** A look at a machine as far as it is known. */
-export interface HereDocument
-  extends Omit<Draft<HereResult, "interfaces">, "steps" | "interfaces"> {
+export interface HereDocument {
   readonly steps: readonly (HereStep | StepBegin)[];
+  readonly details: Partial<HereResult["details"]>;
 }
 
 const COLUMNS = [

@@ -56,12 +56,10 @@ export function tryResolvers(
   const tryResolver = async (server: DnsServer): Promise<ResolverTry> => {
     const { zone, protocol } = server;
     const scopeId = zone === undefined ? 0 : (interfaceIndex(zone) ?? 0);
+    const asked = { server, scopeId, prober, signal };
     let isIterative = true;
-    const ask = (bytes?: number) =>
-      Promise.all([
-        query(server, isIterative, signal, bytes),
-        echo(prober, server, scopeId, signal, bytes),
-      ]);
+    const ask = (dataBytes?: number) =>
+      Promise.all([query(asked, isIterative, dataBytes), echo(asked, dataBytes)]);
     let outcome: ResolverTry["outcome"] = "silent";
     let isEchoed = false;
     for (let count = 0; outcome !== "answers" && count < TRIES && !signal.aborted; count++) {
@@ -77,23 +75,26 @@ export function tryResolvers(
     const isLargeDue = isSmallBack && !isLargeTried && protocol === undefined;
     if (!isLargeDue || !way?.via || way.mtu === null) return { ...tried, large: null };
     isLargeTried = true;
-    const [answered, echoed] = await ask(Math.min(way.mtu, MAX_LARGE_BYTES));
+    const largeBytes = Math.min(way.mtu, MAX_LARGE_BYTES);
+    const [answered, echoed] = await ask(largeBytes - IPV6_HEADER_BYTES - HEADER_BYTES);
     const isBack = answered === "answers" || echoed === "reply" || echoed === "too-big";
     return { ...tried, large: isBack || (echoed === "unknown" || signal.aborted ? null : false) };
   };
   return Promise.all(servers.slice(0, MAX_RESOLVERS).map(tryResolver));
 }
 
-/** One question in packets of a size, which takes as long as it may even if it cannot be sent: an address may be ready by then. */
-async function query(
-  server: DnsServer,
-  isIterative: boolean,
-  signal: AbortSignal,
-  bytes?: number,
-): Promise<ResolverTry["outcome"]> {
+/** A resolver that is tried, and by what. */
+interface Asked {
+  readonly server: DnsServer;
+  readonly scopeId: number;
+  readonly prober: Prober | null;
+  readonly signal: AbortSignal;
+}
+
+/** One question in a packet of so much data, which takes as long as it may even if it cannot be sent: an address may be ready by then. */
+async function query({ server, signal }: Asked, isIterative: boolean, paddedBytes?: number) {
   const startMs = performance.now();
-  const padding = bytes && { paddedBytes: bytes - IPV6_HEADER_BYTES - HEADER_BYTES };
-  const options = { timeoutMs: TRY_MS, signal, isIterative, ...padding };
+  const options = { timeoutMs: TRY_MS, signal, isIterative, ...(paddedBytes && { paddedBytes }) };
   // Every resolver knows the name servers of the root.
   const outcome = await createDnsClient({ servers: [server] }).query(".", "NS", options);
   if (outcome.kind === "unreachable") {
@@ -104,20 +105,14 @@ async function query(
   return outcome.kind === "timeout" || outcome.kind === "aborted" ? "silent" : "answers";
 }
 
-/** Sends an echo request in a packet of a size. */
-async function echo(
-  prober: Prober | null,
-  { address: target }: DnsServer,
-  scopeId: number,
-  signal: AbortSignal,
-  bytes?: number,
-): Promise<"reply" | "too-big" | "none" | "unknown"> {
+/** Sends an echo request in a packet of so much data. */
+async function echo({ server, scopeId, prober, signal }: Asked, payloadBytes?: number) {
+  const { address: target } = server;
   if (prober === null || target.version === 4) return "unknown";
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return "none";
-  const payload = bytes && { payloadBytes: bytes - IPV6_HEADER_BYTES - HEADER_BYTES };
-  const request = { target, scopeId, hopLimit: HOP_LIMIT, timeoutMs: TRY_MS, signal };
-  const answer = await prober.probe({ ...request, ...route, ...payload });
+  const request = { target, scopeId, hopLimit: HOP_LIMIT, timeoutMs: TRY_MS, signal, ...route };
+  const answer = await prober.probe({ ...request, ...(payloadBytes && { payloadBytes }) });
   if (answer.kind === "reply" || answer.kind === "unknown") return answer.kind;
   return answer.kind === "error" && answer.type === TYPE.packetTooBig ? "too-big" : "none";
 }

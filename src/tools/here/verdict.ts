@@ -10,7 +10,7 @@ import type { Interface, OwnAddress, Route, Settings } from "../../here/kernel.t
 import type { Way } from "../../here/machine.ts";
 import { defaultRoutes, type Gateway, type Observation } from "../../here/observe.ts";
 import { firstTrue, listText } from "../../util/text.ts";
-import { CODES, type Finding, STEPS } from "./codes.ts";
+import { CODES, STEPS } from "./codes.ts";
 import type { HereStep } from "./result.ts";
 import { isLoopback, isOutside, type ResolverTry } from "./tries.ts";
 import words from "./words.json" with { type: "json" };
@@ -112,9 +112,7 @@ function know(facts: Facts) {
     const all: Values = { ...values, ...more };
     const status = isWarning ? "warn" : (words[key].status as Status);
     const isWrong = status === "fail" || status === "warn";
-    const finding = CODES.find((code) => isWrong && code === key.split("/")[0]) as
-      | Finding
-      | undefined;
+    const finding = CODES.find((code) => isWrong && code === key.split("/")[0]);
     const text = words[key].text.replace(/\{(\w+)\}/g, (_, name: string) => `${all[name]}`);
     const isEnding = words[key].text.includes("{inSeconds}");
     /** When IPv6 ends because of it. */
@@ -288,15 +286,11 @@ function routers(known: Known): Seen {
     const contradicting = contradiction(known);
     return contradicting ? see("routers-disagree", contradicting) : see("routers");
   }
-  const [unused] = good;
-  if (unused) return see("prefix-not-usable/unused", { prefix: formatPrefix(unused.prefix) });
-  const [bad] = prefixes;
-  if (bad) {
-    const values = { prefix: formatPrefix(bad.prefix), objection: objectionTo(bad) };
-    return see("prefix-not-usable", values);
-  }
   const isManaged = routers.some(({ managed }) => managed);
-  return see(isManaged ? "ra-without-prefix/managed" : "ra-without-prefix");
+  const [unused] = [...good, ...prefixes];
+  if (!unused) return see(isManaged ? "ra-without-prefix/managed" : "ra-without-prefix");
+  const values = { prefix: formatPrefix(unused.prefix), objection: objectionTo(unused) };
+  return see(values.objection ? "prefix-not-usable" : "prefix-not-usable/unused", values);
 }
 
 /** What the default routers of a link must have in common, one value at least; a router without any contradicts none. */
@@ -369,22 +363,15 @@ function gateway(known: Known): Seen {
   return see(key, { alive: some(alive, ipOf), dead: deadText }, isWarning);
 }
 
-/** ICMPv6 messages as RFC 4861 and RFC 4443 name them. */
-const MESSAGES: Readonly<Record<number, string>> = {
-  [TYPE.packetTooBig]: "Packet Too Big",
-  [TYPE.routerSolicitation]: "Router Solicitation",
-  [TYPE.routerAdvertisement]: "Router Advertisement",
-  [TYPE.neighbourSolicitation]: "Neighbor Solicitation",
-  [TYPE.neighbourAdvertisement]: "Neighbor Advertisement",
-};
-
 function firewall({ heard, isHere, interfaceName, withoutRaw, see }: Known): Seen {
   if (withoutRaw !== null) return see("firewall/unseen");
   if (heard.length === 0) return see("firewall/unheard");
   const drops = heard.flatMap(({ index, drops }) => drops.map((drop) => ({ ...drop, index })));
   if (drops.length === 0) return see("firewall/none");
-  const text = ({ type, direction, index }: (typeof drops)[number]) =>
-    `${MESSAGES[type]} (type ${type}) on its way ${direction} on ${interfaceName(index)}`;
+  const text = ({ type, direction, index }: (typeof drops)[number]) => {
+    const [name] = Object.entries(TYPE).find(([, each]) => each === type) ?? [];
+    return `${name} (type ${type}) on its way ${direction} on ${interfaceName(index)}`;
+  };
   return see("firewall", { drops: some(drops, text) }, !drops.some(isHere));
 }
 
