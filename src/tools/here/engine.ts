@@ -22,9 +22,6 @@ const BEHIND_STUB = "/run/systemd/resolve/resolv.conf";
 /** Told as each step begins, and as it is known. */
 export type OnStep = (name: "begin" | "step", data: object) => void;
 
-/** Steps that are known before anything is asked. */
-const AT_ONCE: readonly HereStep["name"][] = ["kernel", "link"];
-
 /**
  * Looks at this machine.
  *
@@ -65,7 +62,7 @@ export async function lookHere(
     if (step.status === "ok") tell(step);
   };
   for (const name of STEPS) onStep?.("begin", { name });
-  for (const name of AT_ONCE) tellEarly(name);
+  for (const name of ["kernel", "link"] as const) tellEarly(name);
   const trying = tryResolvers(asked, prober, signal);
   const isTold = trying.then((resolvers) => tellEarly("resolvers", resolvers));
   const others = candidates.filter(
@@ -75,13 +72,10 @@ export async function lookHere(
   const observation = await observe(links, isTold, signal);
   signal.throwIfAborted();
   const [later = null] = likelyOf(observation).flatMap((fits) => candidates.filter(fits));
+  const judged = first ?? later;
+  const resolvers = await trying;
   const way = hasIpv6 ? wayOut([]) : null;
-  const { steps, verdict } = judge({
-    ...observation,
-    judged: first ?? later,
-    resolvers: await trying,
-    way,
-  });
+  const { steps, verdict } = judge({ ...observation, judged, resolvers, way });
   return { ...tablesOf(observation), steps: steps.map(tell), verdict };
 }
 

@@ -15,8 +15,6 @@ import type { HereStep } from "./result.ts";
 import { isLoopback, isOutside, type ResolverTry } from "./tries.ts";
 import words from "./words.json" with { type: "json" };
 
-type Status = HereStep["status"];
-
 /** The sentences with the status of their step, by the finding or step that they are about, perhaps with a case behind a slash. */
 type Words = keyof typeof words;
 
@@ -96,7 +94,6 @@ function know(facts: Facts) {
   const far = six.filter(({ server, way }) => way && !isOnLink(server.address, way.index));
   const answering = six.filter(({ outcome }) => outcome === "answers");
   const silent = six.filter((each) => !answering.includes(each));
-  const vias = hops.flatMap((hop) => hop.via ?? []);
   const interfaceName = (at: number) =>
     [...after.interfaces, ...before.interfaces].find(({ index }) => index === at)?.name;
   /** What sentences name. */
@@ -105,12 +102,12 @@ function know(facts: Facts) {
     ...{ ips: some(own, ipOf), usable: some(usable, ipOf) },
     ...{ all: some(resolvers, nameOf), answering: some(answering, nameOf) },
     silent: some(silent, nameOf),
-    via: some(via ? [via] : vias, formatIpv6),
+    via: some(via ? [via] : hops.flatMap((hop) => hop.via ?? []), formatIpv6),
   };
   /** The outcome of a step; the words of a failure or warning begin with its finding, if it has one. */
   const see = (key: Words, more: Values = {}, isWarning = false) => {
     const all: Values = { ...values, ...more };
-    const status = isWarning ? "warn" : (words[key].status as Status);
+    const status = isWarning ? "warn" : (words[key].status as HereStep["status"]);
     const isWrong = status === "fail" || status === "warn";
     const finding = CODES.find((code) => isWrong && code === key.split("/")[0]);
     const text = words[key].text.replace(/\{(\w+)\}/g, (_, name: string) => `${all[name]}`);
