@@ -171,7 +171,7 @@ export abstract class EchoSocket implements IcmpSocket {
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string {
     if (UNSENDABLE.includes(classifyIpv6(target))) return "EINVAL";
     const { name, view } = this.#out;
-    name.set(socketName(target, scopeId, UNUSED_PORT, flowLabel));
+    writeSocketName(view, name.byteOffset, target, scopeId, UNUSED_PORT, flowLabel);
     const code =
       failure(this.#libc.connect(this.#router, name, SOCKADDR.bytes)) ??
       failure(this.#libc.getsockname(this.#router, name, int(SOCKADDR.bytes)));
@@ -188,7 +188,7 @@ export abstract class EchoSocket implements IcmpSocket {
     const out = this.#out;
     // Raw sockets have no port, and TCP is sent through one.
     const port = probedPort?.protocol === "udp" ? probedPort.port : 0;
-    out.name.set(socketName(target, scopeId, port, flowLabel));
+    writeSocketName(out.view, out.name.byteOffset, target, scopeId, port, flowLabel);
     // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
     const isNamed = scopeId !== 0 || !isLinkLocal(source);
     writeIpv6(isNamed ? source : UNNAMED, out.view, this.#sourceAt);
@@ -411,14 +411,26 @@ export function bindAny(fd: number): number {
 }
 
 /** A `struct sockaddr_in6`. */
-export function socketName(ip: Ipv6Address, scopeId: number, port = 0, flowLabel = 0) {
+export function socketName(ip: Ipv6Address, scopeId: number, port = 0) {
   const view = new DataView(new ArrayBuffer(SOCKADDR.bytes));
-  view.setUint16(SOCKADDR.family, AF_INET6, true);
-  view.setUint16(SOCKADDR.port, port);
-  view.setUint32(SOCKADDR.flowInfo, flowLabel);
-  writeIpv6(ip, view, SOCKADDR.address);
-  view.setUint32(SOCKADDR.scopeId, scopeId, true);
+  writeSocketName(view, 0, ip, scopeId, port, 0);
   return new Uint8Array(view.buffer);
+}
+
+/** Writes one at an offset, where many are sent. */
+function writeSocketName(
+  view: DataView,
+  at: number,
+  ip: Ipv6Address,
+  scopeId: number,
+  port: number,
+  flowLabel: number,
+): void {
+  view.setUint16(at + SOCKADDR.family, AF_INET6, true);
+  view.setUint16(at + SOCKADDR.port, port);
+  view.setUint32(at + SOCKADDR.flowInfo, flowLabel);
+  writeIpv6(ip, view, at + SOCKADDR.address);
+  view.setUint32(at + SOCKADDR.scopeId, scopeId, true);
 }
 
 /** How many packets the kernel has dropped because the buffer of a socket was full or their checksum wrong. */

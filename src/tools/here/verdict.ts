@@ -345,7 +345,7 @@ function gateway(known: Known): Seen {
   const alive = asked.filter((each) => !dead.includes(each));
   const key = firstTrue({
     "gateway/none": hops.length > 0 && hops.every((hop) => hop.via === null),
-    "gateway/unseen": withoutRaw !== null && known.via !== null,
+    "gateway/unseen": withoutRaw !== null && (known.via !== null || hops.length > 0),
     "gateway/unasked": asked.length === 0,
     gateway: dead.length === 0,
     "router-dead": alive.length > 0,

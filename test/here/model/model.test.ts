@@ -1,5 +1,6 @@
 /** Verdicts about simulated machines, on which several things are wrong at a time. A failure names its seed. */
 import { describe, expect, test } from "bun:test";
+import { defaultRoutes } from "../../../src/here/observe.ts";
 import { judge } from "../../../src/tools/here/verdict.ts";
 import { randomFrom } from "../../lab/simulation.ts";
 import type { Fault } from "./fault.ts";
@@ -128,9 +129,17 @@ test("without raw sockets, nothing is concluded from what was not seen", () => {
     const faults = seed % 4 === 0 ? [] : mixtureOf(seed);
     const machine = withFaults(seed, faults);
     machine.hasRaw = false;
-    const { code, text } = judge(factsOf(machine)).verdict;
-    const isWrong = HEARD.includes(code) || (faults.length === 0 && code !== "works");
-    return isWrong ? [`seed ${seed}: ${code}: ${text}`] : [];
+    const facts = factsOf(machine);
+    const { steps, verdict } = judge(facts);
+    const { code, text } = verdict;
+    const gateway = steps.find(({ name }) => name === "gateway")?.text ?? "";
+    const hasGateway = defaultRoutes(facts.after).some(({ hops }) => hops.some(({ via }) => via));
+    const isWrong =
+      HEARD.includes(code) ||
+      (faults.length === 0 && code !== "works") ||
+      gateway.includes("answered") ||
+      (hasGateway && gateway.includes("no gateway"));
+    return isWrong ? [`seed ${seed}: ${code}: ${text} ${gateway}`] : [];
   });
   expect(wrong).toEqual([]);
 });
