@@ -40,8 +40,10 @@ const isWhole = ({ steps }: CheckResult) =>
 /** Checks until the machine had the time for all of it: what it had none for is not known, and says so. */
 async function checkWhole(name: string, fault: Fault): Promise<CheckResult> {
   let result = await check(name, fault);
-  for (let tries = 1; tries < MOST_TRIES && !isWhole(result); tries++)
+  for (let tries = 1; tries < MOST_TRIES && !isWhole(result); tries++) {
+    await stage.renew(name);
     result = await check(name, fault);
+  }
   return result;
 }
 

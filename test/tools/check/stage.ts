@@ -78,6 +78,8 @@ export interface Stage extends AsyncDisposable {
   nameOf(site: string): string;
   /** The IPv6 addresses of a site. */
   ipsOf(site: string): readonly string[];
+  /** Begins the limits of a site's rules anew: what one check has used up, the next one would not find. */
+  renew(site: string): Promise<void>;
   /** The address of each router on the way, the first one first. */
   readonly routers: readonly string[];
 }
@@ -88,6 +90,9 @@ const ZONES = ["check.example", "secure.example", "bogus.example"] as const;
 
 /** The prefixes behind the translator, and that which leads to IPv4. */
 const NAT64 = "2001:db8:64::/96";
+
+/** Where rules stand: for what is forwarded by a router, or taken by the server. */
+const hookOf = (node: number) => (node === SERVER ? "input" : "forward");
 
 /** Starts the laboratory with these sites. */
 export async function startStage(sites: Readonly<Record<string, Site>>): Promise<Stage> {
@@ -290,6 +295,21 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     });
   }
 
+  async function renew(name: string) {
+    for (const ip of ipsOf(name)) {
+      const isAbout = new RegExp(` ${ip} .*# handle (\\d+)$`, "gm");
+      for (const [at, rules] of Object.entries(site(name).rules?.(ip) ?? {})) {
+        const [node, hook] = [Number(at), hookOf(Number(at))];
+        const listed = await chain.exec(node, ["nft", "-a", "list", "chain", "ip6", "lab", hook]);
+        const handles = Array.from(listed.matchAll(isAbout), ([, handle]) => handle);
+        const lines = rules.map(
+          (rule, index) => `replace rule ip6 lab ${hook} handle ${handles[index]} ${rule}`,
+        );
+        await chain.exec(node, ["nft", "-f", "-"], `${lines.join("\n")}\n`);
+      }
+    }
+  }
+
   async function setRules(node: number) {
     const chainOf = (hook: string, rules: readonly string[]) =>
       [`chain ${hook} {`, `type filter hook ${hook} priority 0;`, ...rules, "}"].join("\n");
@@ -302,7 +322,7 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
     const text = [
       "flush ruleset",
       "table ip6 lab {",
-      chainOf(node === SERVER ? "input" : "forward", rulesOf(node)),
+      chainOf(hookOf(node), rulesOf(node)),
       chainOf("output", [...(isNarrow ? [vanish] : []), ...(node === SERVER ? silent : [])]),
       ...(node === SERVER
         ? ["chain balance {", "type nat hook prerouting priority dstnat;", ...balancing(), "}"]
@@ -497,6 +517,7 @@ dynamic-pool 192.168.255.0/24\ndata-dir ${folder}/tayga\n`,
   return {
     nameOf,
     ipsOf,
+    renew,
     routers: chain.hops.slice(0, ROUTERS),
     service(resolvers) {
       const started = services.get(resolvers) ?? startWarm(resolvers);
