@@ -4,6 +4,7 @@ import { RESOLVER_NAMES } from "../config/settings.ts";
 import { createDnsClient, MAX_SERVERS } from "../dns/client.ts";
 import { parseHostname } from "../dns/hostname.ts";
 import { RECORD_TYPES } from "../dns/message/record.ts";
+import { valuesIn } from "../dns/outcome.ts";
 import { type DnsServer, tryParseDnsServer } from "../dns/server.ts";
 import { configHere } from "./call-here.ts";
 
@@ -71,13 +72,12 @@ async function lookUpServer(text: string, servers: readonly DnsServer[]) {
   const client = createDnsClient({ servers });
   const types = ["AAAA", "A"] as const;
   const outcomes = await Promise.all(types.map((type) => client.query(name.name, type)));
-  const records = outcomes.flatMap((outcome) => ("records" in outcome ? outcome.records : []));
+  const addresses = outcomes.flatMap((outcome) => [
+    ...valuesIn(outcome, "AAAA").map((ip) => `[${ip}]`),
+    ...valuesIn(outcome, "A"),
+  ]);
   const certificateName = scheme && `#${name.name}`;
-  return records
-    .filter(({ type }) => type === "AAAA" || type === "A")
-    .flatMap(({ type, value }) => {
-      const address = type === "A" ? value : `[${value}]`;
-      return tryParseDnsServer(`${scheme}${address}${port}${path}${certificateName}`) ?? [];
-    })
+  return addresses
+    .flatMap((ip) => tryParseDnsServer(`${scheme}${ip}${port}${path}${certificateName}`) ?? [])
     .slice(0, MAX_SERVERS);
 }

@@ -1,6 +1,5 @@
 import type { Zone } from "./chain.ts";
 import type { NameAndType } from "./names.ts";
-
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
 /**

@@ -4,12 +4,12 @@ import { FormatError } from "../../util/bytes.ts";
 export const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
 
 /**
- * What a verdict that is neither `secure` nor `Problem.insecure` rests on:
+ * What a verdict that is neither `secure` nor `insecure` rests on:
  * - `signature`: a signature is there and not valid, or keys are there and none matches a DS record;
  * - `denial`: a signed proof is there and shows something else;
- * - `Problem.missing`: a signature, key, proof or answer is not there;
- * - `Problem.local`: a signed proof shows that the name does not exist, and the resolver knows it all the same;
- * - `Problem.budget`: the time or the work of a verdict is spent.
+ * - `missing`: a signature, key, proof or answer is not there;
+ * - `local`: a signed proof shows that the name does not exist, and the resolver knows it all the same;
+ * - `budget`: the time or the work of a verdict is spent.
  */
 export type Evidence = "signature" | "denial" | "missing" | "local" | "budget";
 
