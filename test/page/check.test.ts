@@ -59,7 +59,8 @@ pageTest("a check fills its list and its way, and at the end folds what is well"
     [expect.stringMatching(/^Name [✓!]–/), expect.any(Boolean)],
     [expect.stringMatching(/^2001:db8:2::80 !✓✗/), true],
     [expect.stringMatching(/^2001:db8:2::81 !✓✗/), true],
-    [expect.stringMatching(/^Path to 2001:db8:2::8[01] (✓✓[!–]|–––)/), false],
+    // On a slow machine, the time of the check may end before that of a step.
+    [expect.stringMatching(/^Path to 2001:db8:2::8[01] [✓–]{2}[!–]/), false],
   ]);
   // Twelve routers, of which two are silent, and neither address of the site was reached.
   expect(await count(".ring")).toBe(12);
