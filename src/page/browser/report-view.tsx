@@ -30,7 +30,7 @@ export function ReportView(props: ReportViewProps) {
   const view = viewOf(tool);
   const facts = report && <Facts facts={report.facts} />;
   const picture = document && view.insteadOfTables?.(document, asked);
-  // Facts that come at the end do not push the hops.
+  // Facts that come at the end do not push the hops, nor are they pushed while hops come.
   const areLast = !picture && report?.tables.some(hasHosts);
   const { verdict: stated } = ((document as { details?: object } | null)?.details ?? {}) as {
     readonly verdict?: object;
@@ -46,7 +46,7 @@ export function ReportView(props: ReportViewProps) {
             <Tables tables={report.tables} maxRows={view.maxRows} />
           </Folded>
         ))}
-      {areLast && facts}
+      {areLast && !isRunning && facts}
       {document && props.level === 3 && view.more && (
         <div class="more">{view.more(document, asked)}</div>
       )}
