@@ -86,7 +86,9 @@ function inWords(text: string): string {
 
 /** Reads the rest in the form for types that are not known; RFC 3597 section 5. */
 export function readUnknown(reader: ByteReader): string {
-  return `\\# ${reader.remaining} ${hexText(reader)}`.trimEnd();
+  const bytes = reader.remaining;
+  // At once, as a message can have thousands without data.
+  return bytes === 0 ? "\\# 0" : `\\# ${bytes} ${hexText(reader)}`;
 }
 
 /** Bytes in base32 with the extended hex alphabet, whose digits are those of numbers to the base 32; RFC 4648 section 7. */
