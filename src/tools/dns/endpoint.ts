@@ -23,7 +23,8 @@ import { askZone, LONGEST_ZONE_MS } from "./zone.ts";
 /** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
 const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%80%82)";
 
-const PLAIN = "the servers of the zone are asked without validation, and not for class CH";
+/** Why the servers of a zone are not asked. */
+const NOT_OF_ZONE = "the servers of the zone are asked without validation, and not for class CH";
 
 /** The longest time of the answer of a resolver, with one more for the verdict. */
 const LONGEST_ANSWER_MS = 2 * QUERY_TIMEOUT_MS;
@@ -146,7 +147,7 @@ export const dns = endpoint({
     const isZone = resolver === "zone";
     if (isZone && (dnssec || parameters.class === "CH")) {
       const details = { parameter: "resolver", value: resolver };
-      throw new ApiError("INVALID_PARAMETER", details, PLAIN);
+      throw new ApiError("INVALID_PARAMETER", details, NOT_OF_ZONE);
     }
     const atOnce = querySlots.tryTake(client);
     const longestMs = MAX_WAIT_MS + (isZone ? LONGEST_ZONE_MS : LONGEST_ANSWER_MS);

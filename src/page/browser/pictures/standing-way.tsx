@@ -242,14 +242,16 @@ export function StandingWay({ ends, unknown, bundle, break: broken, ...way }: St
             </>
           );
         })}
-        {!way.isReached && forks}
         {!way.isReached && (
-          <Item
-            rail={{ ...open, mark: "unreached", below: null }}
-            title={<b>{SITE}</b>}
-            note={[end.note, unknown].filter(Boolean).join(", ")}
-            result={resultOf(end)}
-          />
+          <>
+            {forks}
+            <Item
+              rail={{ ...open, mark: "unreached", below: null }}
+              title={<b>{SITE}</b>}
+              note={[end.note, unknown].filter(Boolean).join(", ")}
+              result={resultOf(end)}
+            />
+          </>
         )}
       </ol>
     </div>

@@ -25,8 +25,9 @@ export function OneWatch({ place }: { place: WatchPlace }) {
   const list = useAnswer<Watches>("watch");
   const watch = list.result?.watches.find((each) => each.name === name);
   if (!result || !watch) return <Unanswered problem={problem ?? list.problem} />;
-  const { verdict, tool, target } = watch;
-  const manner = mannerText(watch, toolOf(tool));
+  const { verdict, target } = watch;
+  const tool = toolOf(watch.tool);
+  const manner = mannerText(watch, tool);
   const marks = result.changes
     .filter(({ confirmed }) => confirmed)
     .map((change, at): Mark => {
@@ -68,7 +69,9 @@ export function OneWatch({ place }: { place: WatchPlace }) {
                 </svg>
                 <span class="soft">{timeText(mark.at)}</span> {mark.text}
               </a>
-              {mark.isOpen && <Change path={`${path}/changes/${open}`} {...{ mark, watch }} />}
+              {mark.isOpen && (
+                <Change path={`${path}/changes/${open}`} {...{ mark, watch, manner }} />
+              )}
             </li>
           ))}
         </ol>
@@ -76,8 +79,8 @@ export function OneWatch({ place }: { place: WatchPlace }) {
       <section class="part">
         <h2 class="side soft">More</h2>
         <div class="more">
-          <a href={hashOf({ tool, subject: target ?? "", options: optionsOf(watch) })}>
-            Open in {toolOf(tool).label}
+          <a href={hashOf({ tool: watch.tool, subject: target ?? "", options: optionsOf(watch) })}>
+            Open in {tool.label}
           </a>
           <Copy text={() => JSON.stringify(result)} label="Copy JSON" />
         </div>
@@ -87,7 +90,8 @@ export function OneWatch({ place }: { place: WatchPlace }) {
 }
 
 /** A change that is open: both sides, what other locations found, and a text for whoever can mend it. */
-function Change({ path, mark, watch }: { path: string; mark: Mark; watch: WatchRow }) {
+function Change(props: { path: string; mark: Mark; watch: WatchRow; manner: string }) {
+  const { path, mark, watch, manner } = props;
   const { result, problem } = useAnswer<ChangeDetail>(path);
   if (!result) return <Unanswered problem={problem} />;
   const { before, after, diff, evidence } = result;
@@ -95,7 +99,7 @@ function Change({ path, mark, watch }: { path: string; mark: Mark; watch: WatchR
   const hop = diff.find((each) => each.hop)?.hop;
   const text = textToSend(mark.text, {
     Where: `${hop ? `hop ${hop} on the way to ` : ""}${titleOf(watch)}`,
-    Tried: mannerText(watch, toolOf(watch.tool)),
+    Tried: manner,
     When: `since ${utcText(mark.at, "minute")}`,
     Link: location.href,
   });
