@@ -62,6 +62,8 @@ const MAX_COMMAND_MIB = 256;
 const LATE_MS = 50;
 /** A timer must not be later than this many seconds, for which no foreign text may hold the service up: another such bound. */
 const HELD_UP_SECONDS = 1;
+/** The share of the time that the service waits for a processor, above which its late timers show the machine, not the service. */
+const MUCH_WAITED = 0.5;
 /** Milliseconds until all code has run once: what is used for the first time takes a third of a second of a processor at once. */
 const WARM_MS = 2000;
 /**
@@ -180,7 +182,11 @@ try {
   timers.kill();
   const lateBeside = Number(await new Response(timers.stdout).text());
   const late = (await heldUp(service)) - (await warm);
-  if (late > 0) fault(`${late} timers are later than ${HELD_UP_SECONDS} s`);
+  if (late > 0) {
+    const text = `${late} timers are later than ${HELD_UP_SECONDS} s`;
+    if (waitedShare > MUCH_WAITED) console.log(`${text}, which is not judged here`);
+    else fault(text);
+  }
   await check(service, idleMiB, lateBeside, waitedShare);
   const ports = await victim.syns();
   console.log(

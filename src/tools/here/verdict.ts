@@ -337,10 +337,17 @@ function route({ way, routers, after, via, routeEnd, addressEnd, see }: Known): 
 }
 
 function gateway(known: Known): Seen {
-  const { hops, resolvers, six, answering, withoutRaw, isBeyondSilent, see } = known;
-  const asked = known.gateways.filter((each) => hops.some((hop) => isVia(hop, each)));
+  const { hops, defaults, resolvers, six, answering, withoutRaw, isBeyondSilent, see } = known;
+  const leads = (route: Pick<Route, "hops">, each: Gateway) =>
+    route.hops.some((hop) => isVia(hop, each));
+  const asked = known.gateways.filter((each) => leads({ hops }, each));
+  // Of the hops of one route the kernel chooses by flow, so an answer may have come by the way of another.
+  const isShared = (each: Gateway) =>
+    defaults.some(
+      (route) => leads(route, each) && asked.some((other) => other.answers && leads(route, other)),
+    );
   const isUsed = (each: Gateway) =>
-    resolvers.some((tried) => isAlive(tried) && isVia(tried.way, each));
+    resolvers.some((tried) => isAlive(tried) && isVia(tried.way, each)) && !isShared(each);
   const dead = asked.filter((each) => each.answers === false && !isUsed(each));
   const alive = asked.filter((each) => !dead.includes(each));
   const key = firstTrue({

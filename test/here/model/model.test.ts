@@ -1,9 +1,10 @@
 /** Verdicts about simulated machines, on which several things are wrong at a time. A failure names its seed. */
 import { describe, expect, test } from "bun:test";
-import { defaultRoutes } from "../../../src/here/observe.ts";
+import type { Route } from "../../../src/here/kernel.ts";
+import { defaultRoutes, type Gateway } from "../../../src/here/observe.ts";
 import { judge } from "../../../src/tools/here/verdict.ts";
 import { randomFrom } from "../../lab/simulation.ts";
-import type { Fault } from "./fault.ts";
+import { type Fault, hasFar, isStatic } from "./fault.ts";
 import { healthyMachine } from "./healthy.ts";
 import { factsOf, type Simulated } from "./machine.ts";
 import { ALL_FAULTS, areTogether, CODES, chooseFaults, nearest } from "./mixtures.ts";
@@ -117,6 +118,44 @@ describe("several faults at a time", () => {
     expect(changed).toEqual([]);
   });
 });
+
+/** One route whose hops are those of some. */
+function together(routes: readonly Route[]): Route[] {
+  const isDefault = ({ prefix }: Route) => prefix.length === 0;
+  const [first] = routes.filter(isDefault);
+  const hops = routes.filter(isDefault).flatMap((route) => route.hops);
+  return [...routes.filter((each) => !isDefault(each)), { ...(first as Route), hops }];
+}
+
+test.each([
+  ["is silent", "silent"],
+  ["answers", "answers"],
+] as const)(
+  "the dead one of two hops of a route is named where a resolver %s, for each flow takes its own",
+  (_name, outcome) => {
+    const fault = ALL_FAULTS.find(
+      ({ name }) => name === "one of two routers that is gone",
+    ) as Fault;
+    const fits = (seed: number) => {
+      const machine = machineOf(seed);
+      return isStatic(machine) && hasFar(machine) && !machine.second && fault.suits?.(machine);
+    };
+    const facts = factsOf(withFaults(seeds(1000).find(fits) as number, [fault]));
+    const { before, after, resolvers } = facts;
+    const dead = facts.gateways.find(({ answers }) => !answers) as Gateway;
+    const { verdict } = judge({
+      ...facts,
+      before: { ...before, routes: together(before.routes) },
+      after: { ...after, routes: together(after.routes) },
+      // The kernel tells the way of another flow.
+      resolvers: resolvers.map((tried) => ({
+        ...{ ...tried, outcome, echoes: true },
+        way: tried.way && { ...tried.way, via: dead.ip },
+      })),
+    });
+    expect(verdict.code, verdict.text).toBe("router-dead");
+  },
+);
 
 /** What only a raw socket shows. */
 const HEARD: readonly string[] = [

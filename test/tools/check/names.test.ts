@@ -45,7 +45,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   "works-without-echo-requests": {
     ips: [NO_ECHO],
     code: "works",
-    says: [/works over IPv6\. 10 of 10 transactions over IPv6 worked; 20 of 20 SYNs were answered/],
+    says: [
+      /works over IPv6\. 10 of 10 transactions over IPv6 worked; (\d+) of \1 SYNs were answered/,
+    ],
   },
   "fails-for-aaaa": {
     ...{ ips: [IPV4], aaaa: SERVFAIL, code: "ipv6-unknown" },

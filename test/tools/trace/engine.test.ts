@@ -664,6 +664,12 @@ describe("many traces at once through routers that limit their answers", () => {
     }
   });
 
+  test("20 of them: Linux's limit hides no router", async () => {
+    const outcomes = await crowd(100, () => 3).run(20);
+    for (let hop = 1; hop <= ROUTERS; hop++)
+      expect(new Set(rowsOf(outcomes, hop))).toEqual(new Set([String(hop)]));
+  });
+
   test("where flows meet different routers, nobody's is borrowed", async () => {
     const outcomes = await crowd(1000, (flowLabel) => 3 + 10 * (flowLabel % 2)).run(40);
     expect(rowsOf(outcomes, 2)).toContain("+2");
