@@ -40,7 +40,7 @@ export function requireAnswer(reply: DnsReply, hostname: string, more: object = 
 const RESOLVER_FAILURES: Readonly<Record<string, readonly [problem: string, advice?: string]>> = {
   MALFORMED: ["sent a malformed answer"],
   CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
-  UNREACHABLE: ["could not be reached"],
+  UNREACHABLE: ["could not be reached", "try another resolver"],
   REFERRAL: ["only referred to other servers"],
   REFUSED: ["refused to answer", "ask its operator if it serves you, or ask another resolver"],
   TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
@@ -87,9 +87,16 @@ export const noAddressText = (details: Query): string =>
   blockedText(details) ??
   `${quote(details.hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`;
 
+/** What to do where the resolver may be at fault, or the zone. */
+const remedyFor = ({ resolver }: Query) =>
+  resolver === "the zone"
+    ? "try again"
+    : "try again, or see whether the zone's own servers answer (resolver=zone; at the command line, @zone)";
+
 /** A resolver that has not answered in time. */
-function timeoutText({ hostname, resolver, attempts }: Query): string {
-  return `${resolver} did not answer in time for ${quote(hostname)} (${attemptsText(attempts)}); try again, or try another resolver.`;
+function timeoutText(details: Query): string {
+  const { hostname, resolver, attempts } = details;
+  return `${resolver} did not answer in time for ${quote(hostname)} (${attemptsText(attempts)}); ${remedyFor(details)}.`;
 }
 
 /** A resolver that refused or failed: why, and what to do. */
@@ -115,5 +122,5 @@ function failureText(details: Query & { rcode: string }, unreachable?: string): 
   const [problem, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
   const causes = unreachable ? attemptsText(attempts) : extendedErrors.map(errorText).join(", ");
   const why = causes && ` (${causes})`;
-  return `${resolver} ${problem} for ${name}${why}; ${advice ?? "try again, or try another resolver"}.${proof}`;
+  return `${resolver} ${problem} for ${name}${why}; ${advice ?? remedyFor(details)}.${proof}`;
 }

@@ -280,7 +280,7 @@ test("the message about a resolver that fails has what was seen", async () => {
   const resolver: Resolver = { fails: unlessUnchecked, isSilent: ifUnchecked };
   const { answer } = await ask("www.good.com", resolver);
   expect(answer.message).toBe(
-    'resolver_a failed with SERVFAIL for "www.good.com"; try again, or try another resolver. DNSSEC: indeterminate. The resolver has no answer: SERVFAIL, and timeout when asked not to check (CD).',
+    'resolver_a failed with SERVFAIL for "www.good.com"; try again, or see whether the zone\'s own servers answer (resolver=zone; at the command line, @zone). DNSSEC: indeterminate. The resolver has no answer: SERVFAIL, and timeout when asked not to check (CD).',
   );
 });
 
