@@ -1,5 +1,6 @@
 /** Verdicts on zones that the test signs, and breaks. */
 import { describe, expect, test } from "bun:test";
+import { generateKeyPairSync, sign, verify } from "node:crypto";
 import { createWork } from "../../../src/dns/dnssec/limits.ts";
 import { isWithin } from "../../../src/dns/dnssec/names.ts";
 import { readNsec } from "../../../src/dns/dnssec/nsec.ts";
@@ -20,6 +21,17 @@ const RRSIG = 46;
 const NSEC = 47;
 const DNSKEY = 48;
 const DS = 43;
+
+/** By how much this machine is slower now than one for which the costs of signatures are stated, at least 1. */
+function slowness(): number {
+  const [count, statedUs] = [20, 800];
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-384" });
+  const data = Buffer.alloc(100);
+  const signature = sign("sha384", data, privateKey);
+  const started = process.cpuUsage();
+  for (let turn = 0; turn < count; turn++) verify("sha384", data, publicKey, signature);
+  return Math.max(1, process.cpuUsage(started).user / (count * statedUs));
+}
 
 const RECORDS = [
   ...["www AAAA 2001:db8::1", "www AAAA 2001:db8::2", "alias CNAME www.example.com."],
@@ -567,16 +579,20 @@ describe("limits", () => {
     for (const name of [".", "com.", "example.com.", "www.example.com."])
       for (const type of ["DS", "DNSKEY"] as const)
         replies.set(`${name} ${type}`, await ask(name, type, 0));
-    const started = process.cpuUsage();
-    const found = await validate({
-      ...{ name: "www.example.com.", type: "AAAA", reply, work, anchors: world.anchors() },
-      ...{ dateMs: world.now * 1000 },
-      ask: async (name, type) => replies.get(`${name} ${type}`) ?? "SERVFAIL",
-    });
-    expect(found.verdict).not.toBe("secure");
+    const tookMs: number[] = [];
+    for (let turn = 0; turn < 5; turn++) {
+      const started = process.cpuUsage();
+      const found = await validate({
+        ...{ name: "www.example.com.", type: "AAAA", reply, anchors: world.anchors() },
+        ...{ work: turn === 0 ? work : createWork(), dateMs: world.now * 1000 },
+        ask: async (name, type) => replies.get(`${name} ${type}`) ?? "SERVFAIL",
+      });
+      tookMs.push(process.cpuUsage(started).user / 1000);
+      expect(found.verdict).not.toBe("secure");
+    }
     expect(cpuUs).toBeLessThanOrEqual(20_000);
-    // What is not counted is little; a slow machine may take five times as long.
-    expect(process.cpuUsage(started).user / 1000).toBeLessThan(150);
+    // What is not counted is little.
+    expect(Math.min(...tookMs)).toBeLessThan(30 * slowness());
   });
 
   test.each([
