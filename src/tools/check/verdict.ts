@@ -19,7 +19,7 @@ import {
 } from "./ledger.ts";
 import type { Seen, Step, Verdict } from "./result.ts";
 import { PLAIN_PORT, TLS_PORT } from "./transaction.ts";
-import { reasonText, viewsOf } from "./views.ts";
+import { causeText, viewsOf } from "./views.ts";
 
 export const isWeb = (port: number) => port === PLAIN_PORT || port === TLS_PORT;
 
@@ -206,8 +206,7 @@ function failedText(rows: readonly Attempt[], ips: readonly string[]) {
   if (failure === undefined) return null;
   const isAtOne = failures.every(({ ip }) => ip === failure.ip);
   const where = ips.length > 1 && isAtOne ? `, all at ${failure.ip}` : "";
-  const how = failures.some(({ reason }) => reason !== failure.reason) ? ", most by" : ", by";
-  return `${shareText(failures.length, made.length, noun)} failed${where}${how} ${reasonText(failure, rows)}`;
+  return `${shareText(failures.length, made.length, noun)} failed${where}, ${causeText(failures, rows)}`;
 }
 
 /** What was counted over IPv6, where all of it speaks for the name. */
@@ -319,7 +318,8 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     // Silence may come from anywhere where packets are lost, and a router is not the site.
     const isSilence = failures.every((row) => isLost(row) || isHung(row));
     const fault = warning.at ? "path" : isSilence && failures.some(isLost) ? "unknown" : "site";
-    return conclude(finding, first, warning, { fault });
+    const where = ips.length > 1 && warning.ip ? `At ${warning.ip}, ` : "";
+    return conclude(finding, first, warning, { fault, evidence: `${where}${warning.text}` });
   }
   if (finding === "unknown") {
     const first = `Whether ${subject} always works over IPv6 is not known: it ${says(warning)}`;

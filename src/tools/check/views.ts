@@ -63,7 +63,7 @@ function judgeEcho(echoes: readonly Attempt[]): Seen {
 }
 
 /** `RST`, `silence`: why attempts failed, in the words of a network. */
-export function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Attempt[]): string {
+function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Attempt[]): string {
   const syns = ofKind(rows, "syn").filter((row) => row.ip === ip && hasFailed(row));
   // Bun calls every error of a connection a refusal; a SYN beside it shows which.
   const error =
@@ -75,13 +75,20 @@ export function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Att
   return at === undefined ? words : `${words} from ${at}`;
 }
 
+/** `by RST`, `most by silence`: why failures among some attempts came about. */
+export function causeText(failures: readonly Attempt[], rows: readonly Attempt[]): string {
+  const failure = typical(failures) as Attempt;
+  const isOneCause = failures.every(({ reason }) => reason === failure.reason);
+  return `${isOneCause ? "by" : "most by"} ${reasonText(failure, rows)}`;
+}
+
 /** What is said of attempts of which some have worked; null if none has failed. */
 function partOf(rows: readonly Attempt[], all: readonly Attempt[], noun: string): Seen | null {
   const failures = rows.filter(hasFailed);
   const failure = typical(failures);
   if (failure === undefined) return null;
   const { text = "", at } = failure;
-  const failed = `${shareText(failures.length, rows.length, noun)} failed, most by ${reasonText(failure, all)}.`;
+  const failed = `${shareText(failures.length, rows.length, noun)} failed, ${causeText(failures, all)}.`;
   const finding = hasStopped(rows) ? "stopped" : "sometimes";
   return { finding, text: [failed, text].filter(Boolean).join(" "), ...(at && { at }) };
 }

@@ -288,6 +288,18 @@ test.each<[what: string, rows: readonly Attempt[], expected: object]>([
     },
   ],
   [
+    "has one request that fails at the second of two addresses",
+    [
+      ...SOUND,
+      ...without("request").map((row) => ({ ...row, ip: ipOf(1) })),
+      ...rowsFor("request", ["http-error", ...times(9, null)], { ip: ipOf(1) }),
+    ],
+    {
+      headline: `${NAME} works over IPv6 only sometimes: 1 of 20 transactions failed, all at ${ipOf(1)}, by http error.`,
+      evidence: `At ${ipOf(1)}, 1 of 10 HTTP requests failed, by http error.`,
+    },
+  ],
+  [
     "stops after six requests",
     [...without("request"), ...rowsFor("request", [...times(6, null), ...times(4, "http-silent")])],
     { code: "stopped", answer: "sometimes", fault: "site" },
