@@ -1,3 +1,5 @@
+import { isLinkLocal } from "../../addr/ipv6.ts";
+import { ApiError } from "../../api/errors.ts";
 import { integerParameter } from "../../api/parameters.ts";
 import { textSchema } from "../../api/schemas.ts";
 import { DEADLINE_MS, PROBING, probedPortOf } from "../run.ts";
@@ -14,6 +16,10 @@ import { checkBegin, checkPath, checkResult, checkStep } from "./result.ts";
 import { TLS_PORT } from "./transaction.ts";
 import { checkVerdict } from "./verdict.ts";
 import { viewsOf } from "./views.ts";
+
+/** Why a link-local address is no name to check. */
+const LINK_LOCAL =
+  "a link-local address has no name, and no other machine's way to compare; ping it: sixscope ping fe80::1%eth0 --tcp=443";
 
 /** How many requests a check counts as: two questions to three resolvers, the addresses, and the path. */
 const PRICE = 12;
@@ -63,6 +69,10 @@ export const check = endpoint({
   }),
   async handle({ name: subject, port }, call, services) {
     const target = parseTarget(subject);
+    if ("address" in target && isLinkLocal(target.address)) {
+      const details = { parameter: "name", value: subject };
+      throw new ApiError("INVALID_PARAMETER", details, LINK_LOCAL);
+    }
     probedPortOf({ protocol: "tcp", port }, services.config);
     call.allowSeconds((MAX_TURN_MS + LONGEST_MS + DEADLINE_MS) / 1000);
     using turn = await takeTurn(services, call);

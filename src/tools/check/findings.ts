@@ -39,11 +39,11 @@ export const WITH_ADDRESS: readonly StepName[] = ["policy", "echo", "tcp", "tls"
 
 type Placed = { readonly name: StepName; readonly ip?: string | undefined };
 
-/** Steps in the order in which people read them: those of an address together, IPv4 behind IPv6. */
+/** Steps in the order in which people read them, whichever came first: those of an address together, IPv4 behind IPv6. */
 export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
   const isIpv4 = (ip: string) => Number(!ip.includes(":"));
   const found = new Set(steps.flatMap(({ ip }) => ip ?? []));
-  const ips = [...found].toSorted((a, b) => isIpv4(a) - isIpv4(b));
+  const ips = [...found].toSorted().toSorted((a, b) => isIpv4(a) - isIpv4(b));
   // Where the first step of the addresses stands, all those of one come before those of the next.
   const placeOf = ({ name, ip = "" }: Step) =>
     WITH_ADDRESS.includes(name)

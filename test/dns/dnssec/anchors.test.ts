@@ -118,6 +118,6 @@ test.each([
   [managed("19700101000000"), "it has no record of a trusted key"],
   [managed("20261127194815", 385), "it has no record of a trusted key"],
   [`. DS 20326 8 2 ${DIGEST}\n`.repeat(101), "it has more than 100 records"],
-])("%p is refused", (text, message) => {
+])("case %# is refused", (text, message) => {
   expect(() => parseTrustAnchors(text, NOW_MS)).toThrow(message);
 });

@@ -74,6 +74,23 @@ labTest("a check counts as twelve requests", async () => {
   expect(before - (await left("/check/::1"))).toBe(12);
 });
 
+labTest.each(["fe80::1", "fe80::1%25lo"])(
+  "a check of %s, which is on one link alone, is refused",
+  async (address) => {
+    const response = await ask(`/check/${address}`);
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      {
+        error: expect.objectContaining({
+          code: "INVALID_PARAMETER",
+          details: { parameter: "name", value: decodeURIComponent(address) },
+          message: expect.stringContaining("ping it"),
+        }),
+      },
+    ]);
+  },
+);
+
 labTest("a check holds one slot, and gives it back when its client goes away", async () => {
   const client = new AbortController();
   const events = readEvents(await stream("/check/held.example.com", client.signal));

@@ -1,7 +1,13 @@
 /** The conclusion of a check over random ledgers: nothing is claimed that was not counted. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { CODES, FAILURES, FINDINGS, type Finding } from "../../../src/tools/check/findings.ts";
+import {
+  CODES,
+  FAILURES,
+  FINDINGS,
+  type Finding,
+  inOrder,
+} from "../../../src/tools/check/findings.ts";
 import { judgeMtr, judgeNames } from "../../../src/tools/check/judge.ts";
 import {
   type Attempt,
@@ -631,4 +637,16 @@ test("advice names the address and the port", () => {
   expect(advice).toBe(
     `Make the server listen on ${ipOf(0)} port 443, and allow it in the firewalls.`,
   );
+});
+
+test("steps have one order, whichever address was known first", () => {
+  const step = (name: Step["name"], ip: string) => ({ name, ip });
+  const steps = ["2001:db8::2", "192.0.2.1", "2001:db8::1"].flatMap((ip) => [
+    ...[step("tcp", ip), step("policy", ip), step("mtr", ip)],
+  ]);
+  const orderOf = (each: typeof steps) => inOrder(each).map(({ name, ip }) => `${name} ${ip}`);
+  expect(orderOf(steps).slice(0, 4)).toEqual([
+    ...["policy 2001:db8::1", "tcp 2001:db8::1", "policy 2001:db8::2", "tcp 2001:db8::2"],
+  ]);
+  expect(orderOf(steps.toReversed()).slice(0, 6)).toEqual(orderOf(steps).slice(0, 6));
 });
