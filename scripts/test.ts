@@ -20,16 +20,30 @@ const FILES_AT_ONCE = 8;
 
 /** Files and folders that take longest, which begin first so that none of them is left alone at the end. */
 const SLOW = [
+  "test/page/accessible",
+  "test/page/page.",
   "test/here/networks",
+  "test/page/errors",
+  "test/page/path",
+  "test/scale/valkey-failures",
+  "test/tools/mtu/engine",
+  "test/e2e/gate",
+  "test/tools/check/faults",
+  "test/watch/lab",
+  "test/check/",
   "test/page/",
   "test/scale/",
+  "test/icmp/tcp/",
   "test/e2e/",
-  "test/watch/history",
-  "test/check/",
-  "test/tools/",
-  "test/dns/dnssec/",
+  "test/cli/advice",
+  "test/icmp/internet",
+  "test/tools/check/",
+  "test/watch/",
+  "test/tools/trace/path-search",
   "test/cli/",
   "test/icmp/",
+  "test/dns/dnssec/",
+  "test/tools/",
 ];
 
 /** Tests of the service as a whole, and hundreds of searches for paths. */
