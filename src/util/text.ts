@@ -40,10 +40,15 @@ function escaped(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
+const pluralOf = (noun: string) => `${noun}${noun.endsWith("s") ? "es" : "s"}`;
+
 /** A count with its noun, which takes an s. */
-export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
-}
+export const plural = (count: number, noun: string) =>
+  `${count} ${count === 1 ? noun : pluralOf(noun)}`;
+
+/** `0 of 1 SYNs`, `17 of 20 SYNs`: some of all. */
+export const shareText = (some: number, all: number, noun: string) =>
+  `${some} of ${all} ${pluralOf(noun)}`;
 
 /**
  * A message of the API about a parameter, `maxHops: a number from 1 to 64.`, for people.

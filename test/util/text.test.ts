@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { quote, safeText } from "../../src/util/text.ts";
+import { plural, quote, safeText, shareText } from "../../src/util/text.ts";
 
 test.each<[string, string | number[], string]>([
   ["nothing", "", ""],
@@ -32,4 +32,13 @@ test.each([
 ])("a message shows %s safely, and as JSON", (_, text, expected) => {
   expect(quote(text)).toBe(expected);
   if (text.length <= 80) expect(JSON.parse(quote(text))).toBe(text);
+});
+
+test("counts take the plural but of one, and shares always", () => {
+  expect([plural(1, "hop"), plural(0, "hop"), plural(2, "address")]).toEqual([
+    ...["1 hop", "0 hops", "2 addresses"],
+  ]);
+  expect([shareText(0, 1, "SYN"), shareText(1, 2, "address")]).toEqual([
+    ...["0 of 1 SYNs", "1 of 2 addresses"],
+  ]);
 });

@@ -1,13 +1,13 @@
 import { NOUNS } from "../../tools/check/findings.ts";
 import type { CheckResult } from "../../tools/check/result.ts";
 import { hopText } from "../../tools/report.ts";
-import { plural, utcText } from "../../util/text.ts";
+import { shareText, utcText } from "../../util/text.ts";
 
 /** `10 of 10 connections`, of one address. */
 function triedText(attempts: CheckResult["details"]["attempts"], ip: string): string {
   const counts = attempts
     .filter((row) => row.ip === ip)
-    .map(({ kind, made, worked }) => `${worked} of ${plural(made, NOUNS[kind])}`);
+    .map(({ kind, made, worked }) => shareText(worked, made, NOUNS[kind]));
   return `${ip}: ${counts.join(", ")}`;
 }
 

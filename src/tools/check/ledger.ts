@@ -1,7 +1,7 @@
 /** The ledger of a check: what was tried, and how each attempt ended. Every number that a check says is counted here. */
 import { median, round } from "../../util/numbers.ts";
 import { atLeastChance, fisherExact, type Trials } from "../../util/statistics.ts";
-import { plural } from "../../util/text.ts";
+import { shareText } from "../../util/text.ts";
 import { retransmittedFromMs } from "../ledger.ts";
 import type { Finding, Kind } from "./findings.ts";
 import type { Step } from "./result.ts";
@@ -135,10 +135,6 @@ const trialsOf = (rows: readonly Attempt[]): Trials => {
   const failed = rows.filter(isLost).length;
   return { count: failed + rows.filter(worked).length, failed };
 };
-
-/** `3 of 20 SYNs`: how many of how many. */
-export const shareText = (some: number, count: number, noun: string) =>
-  `${some} of ${plural(count, noun)}`;
 
 /** `17 of 20 SYNs`: how many have worked. */
 export const workedText = (rows: readonly Attempt[], noun: string) =>

@@ -1,4 +1,4 @@
-import { capitalized, numberText, quote } from "../../util/text.ts";
+import { capitalized, numberText, quote, shareText } from "../../util/text.ts";
 import { CODE_TABLE } from "../here/codes.ts";
 import type { HereResult } from "../here/result.ts";
 import { CODES, FINDINGS, type Finding, NOUNS } from "./findings.ts";
@@ -11,7 +11,6 @@ import {
   isIpv6,
   isLost,
   ofKind,
-  shareText,
   transactionsOf,
   typical,
   worked,

@@ -1,6 +1,6 @@
 /** The steps of each address: views of the ledger. */
 import { round } from "../../util/numbers.ts";
-import { firstTrue, inWords, listText } from "../../util/text.ts";
+import { firstTrue, inWords, listText, shareText } from "../../util/text.ts";
 import { FINDINGS, isFailure, NOUNS } from "./findings.ts";
 import {
   type Attempt,
@@ -13,7 +13,6 @@ import {
   isLost,
   lossOf,
   ofKind,
-  shareText,
   typical,
   withRetransmitted,
   worked,

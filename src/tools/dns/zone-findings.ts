@@ -2,7 +2,7 @@
 import { nameText } from "../../dns/dnssec/wording.ts";
 import { withoutFinalDot } from "../../dns/message/name.ts";
 import { type DnsOutcome, NO_SERVER } from "../../dns/outcome.ts";
-import { listText, plural } from "../../util/text.ts";
+import { listText, plural, shareText } from "../../util/text.ts";
 import { comparable } from "./comparison.ts";
 import { replyOf } from "./reply.ts";
 import type { DnsReply, ZoneServer } from "./result.ts";
@@ -60,7 +60,7 @@ export function judgeZone({ zone, names, servers, addresses, rows, question }: L
   );
   const [serial] = serials.fewer.length === 0 ? answering : [];
   const sentences = [
-    `${asked.length} of ${plural(addresses.length, "address")} of ${servers.length < names.length ? `${servers.length} of ` : ""}${plural(names.length, "name server")} were asked,`,
+    `${shareText(asked.length, addresses.length, "address")} of ${servers.length < names.length ? `${servers.length} of ` : ""}${plural(names.length, "name server")} were asked,`,
     `and ${answering.length} of ${asked.length} answer for ${nameText(zone)}${serial ? `, with serial ${serial.serial}` : ""}.`,
     ...findings.map(({ text }) => text),
   ];

@@ -1,5 +1,5 @@
 import { shareInterval } from "../../util/statistics.ts";
-import { firstTrue, formatPercent, inWords, listText, plural } from "../../util/text.ts";
+import { firstTrue, formatPercent, inWords, listText, plural, shareText } from "../../util/text.ts";
 import { lostOf, percent, retransmittedText } from "../ledger.ts";
 import { hopText } from "../report.ts";
 import { MIN_LOST } from "./loss-cause.ts";
@@ -43,7 +43,7 @@ export function mtrVerdict(
   const nameOf = (at: number) => (at === 0 ? "this machine" : hopText(routers, at));
   const isAtTarget = begin && begin.to >= hops.length;
   const all = known === 1 ? "the probe" : `all ${known} probes`;
-  const share = `${lost} of ${plural(known, "probe")}`;
+  const share = shareText(lost, known, "probe");
   const bounds = `between ${about(lossAtLeast)} and ${about(lossAtMost)} %`;
   const sentences = [
     code === "no-loss" && `The target replied to ${all}.`,

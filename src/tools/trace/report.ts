@@ -1,4 +1,4 @@
-import { inWords, plural } from "../../util/text.ts";
+import { inWords, plural, shareText } from "../../util/text.ts";
 import { type Draft, hopNotes, latest, type Reporter, type Row, runReport } from "../report.ts";
 import type { Hop, TracePath, TraceResult } from "./result.ts";
 
@@ -95,7 +95,7 @@ function pathTable(
   const end = reached ? plural(addresses.length, "hop") : `not reached: ${inWords(reason)}`;
   const differing = [...addresses.entries()].filter(([at, ip]) => ip !== first[at]);
   return {
-    heading: `--flow-label ${flowLabel}, ${labels} of ${plural(all ?? 0, "flow label")}, ${end}`,
+    heading: `--flow-label ${flowLabel}, ${shareText(labels, all ?? 0, "flow label")}, ${end}`,
     columns: COLUMNS,
     rows: differing.map(([at, ip]) => {
       const node = graph?.nodes.find((each) => each.hop === at + 1 && each.ip === ip);
