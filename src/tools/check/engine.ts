@@ -98,8 +98,8 @@ export async function hear(
   const startMs = performance.now();
   const rows: Attempt[] = [];
   const steps: Step[] = [];
-  const addRow = (row: Omit<Attempt, "atMs">) =>
-    rows.push({ ...row, atMs: performance.now() - startMs - row.ms });
+  const addRow = (row: Omit<Attempt, "atMs">, leftMs = performance.now() - row.ms) =>
+    rows.push({ ...row, atMs: leftMs - startMs });
   const enough = new AbortController();
   void pause(systemClock, ROUNDS_MS, signal).then(() => enough.abort(ENOUGH));
   /** Asks a tool of the table, within the slot of the check. */
@@ -214,8 +214,8 @@ export async function hear(
       const heard = Promise.withResolvers<void>();
       const probed =
         prober &&
-        sendPairs(prober, port, { target, timeoutMs, caller, signal }, (probe) => {
-          addRow({ ip, ...probe });
+        sendPairs(prober, port, { target, timeoutMs, caller, signal }, (probe, leftMs) => {
+          addRow({ ip, ...probe }, leftMs);
           if (probe.kind === "echo") heard.resolve();
         });
       const used = use(ip, probed);

@@ -28,12 +28,16 @@ function outcomeOf(answer: Answer, source: Ipv6Address, timeoutMs: number) {
   return { reason: answer.state === "closed" ? "refused" : null };
 }
 
-/** Sends SYNs, each beside an echo request, and tells how each probe ended; without a raw socket, echo requests alone. */
+/**
+ * Sends SYNs, each beside an echo request; without a raw socket, echo requests alone.
+ *
+ * @param tell is told how each probe ended, and when it left by `performance.now()`: a busy machine reads answers late
+ */
 export async function sendPairs(
   prober: Prober,
   port: number,
   wish: Pick<ProbeRequest, "target" | "timeoutMs" | "caller" | "signal">,
-  tell: (probe: Omit<Attempt, "ip" | "atMs">) => void,
+  tell: (probe: Omit<Attempt, "ip" | "atMs">, leftMs?: number) => void,
 ): Promise<void> {
   const { target, timeoutMs, signal } = wish;
   const route = prober.route(target, 0);
@@ -48,7 +52,9 @@ export async function sendPairs(
   const ask = (turn: number, kind: "syn" | "echo") => {
     const { promise: sent, resolve } = Promise.withResolvers<void>();
     const probedPort = kind === "syn" ? ({ protocol: "tcp", port } as const) : undefined;
+    let leftMs: number | undefined;
     const onSent = (from: Ipv6Address) => {
+      leftMs = performance.now();
       source = from;
       resolve();
     };
@@ -56,7 +62,7 @@ export async function sendPairs(
       resolve();
       const outcome = outcomeOf(answer, source, timeoutMs);
       if (outcome === null) return;
-      tell({ kind, turn, ms: "rttMs" in answer ? answer.rttMs : timeoutMs, ...outcome });
+      tell({ kind, turn, ms: "rttMs" in answer ? answer.rttMs : timeoutMs, ...outcome }, leftMs);
     });
     all.push(ended);
     return sent;
