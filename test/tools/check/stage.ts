@@ -78,7 +78,7 @@ export interface Stage extends AsyncDisposable {
   nameOf(site: string): string;
   /** The IPv6 addresses of a site. */
   ipsOf(site: string): readonly string[];
-  /** Begins the limits of a site's rules anew: what one check has used up, the next one would not find. */
+  /** Begins the limits of a site's rules anew, and forgets sizes of paths: what one check has used up or learned, the next one would not find. */
   renew(site: string): Promise<void>;
   /** The address of each router on the way, the first one first. */
   readonly routers: readonly string[];
@@ -296,6 +296,8 @@ export async function startStage(sites: Readonly<Record<string, Site>>): Promise
   }
 
   async function renew(name: string) {
+    // This machine has learned how large packets may be, and would tell the server at once.
+    await run(["ip", "-6", "route", "flush", "cache"]);
     for (const ip of ipsOf(name)) {
       const isAbout = new RegExp(` ${ip} .*# handle (\\d+)$`, "gm");
       for (const [at, rules] of Object.entries(site(name).rules?.(ip) ?? {})) {
