@@ -31,7 +31,7 @@ import { readAsnFile } from "../src/networks/asn-file.ts";
 import { readNetworksFile } from "../src/networks/networks-file.ts";
 import { bookmarkFor, parseBookmark } from "../src/page/browser/bookmark.ts";
 import { targetIn } from "../src/page/browser/target-text.ts";
-import { headReader, MAX_HEAD_BYTES } from "../src/tools/check/http-head.ts";
+import { bodyCounter, headReader, MAX_HEAD_BYTES } from "../src/tools/check/http1.ts";
 import { mtr } from "../src/tools/mtr/endpoint.ts";
 import { TOOLS } from "../src/tools/table.ts";
 import { traceroute } from "../src/tools/trace/endpoint.ts";
@@ -146,6 +146,13 @@ function readHead(text: string, size: number) {
   for (let at = 0; at < bytes.length; at += size) read(bytes.subarray(at, at + size));
 }
 
+/** Counts a body in chunks in pieces. */
+function countBody(text: string, size: number) {
+  const count = bodyCounter(true);
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += size) count(bytes.subarray(at, at + size));
+}
+
 const inHead = (text: string) => `HTTP/1.1 301 M\r\nLocation: ${text}\r\n\r\n`;
 
 const readAll = (text: string, size: number) => Array.fromAsync(readEvents(pieces(text, size)));
@@ -156,6 +163,8 @@ const PARSERS: readonly [name: string, bytes: number, parse: (text: string) => u
   ["a redirect", MAX_HEAD_BYTES - 50, (text) => readHead(inHead(text), READ_BYTES)],
   ["a status line", MAX_HEAD_BYTES, (text) => readHead(`HTTP/1.1 ${text}`, READ_BYTES)],
   ["a redirect in single bytes", MAX_HEAD_BYTES / 4, (text) => readHead(inHead(text), 1)],
+  ["a body in chunks", READ_BYTES, (text) => countBody(text, READ_BYTES)],
+  ["a body in chunks in single bytes", MAX_HEAD_BYTES / 4, (text) => countBody(text, 1)],
   ["events of a service", READ_BYTES, (text) => readAll(text, READ_BYTES)],
   ["an event of a service", READ_BYTES, (text) => readAll(`event: a\ndata: ${text}\n\n`, 1024)],
   ["an answer of a service", READ_BYTES, (text) => parseForeign(text, READ_BYTES)],

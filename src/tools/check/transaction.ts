@@ -12,7 +12,7 @@ import { printable, quote } from "../../util/text.ts";
 import { VERSION } from "../../util/version.ts";
 import { judgeCertificate } from "./certificate.ts";
 import { type Finding, isFailure } from "./findings.ts";
-import { headReader } from "./http-head.ts";
+import { bodyCounter, headReader } from "./http1.ts";
 import type { Attempt, Found } from "./ledger.ts";
 
 /** A service at one address. */
@@ -44,7 +44,7 @@ export type Part = Omit<Attempt, "ip" | "turn" | "atMs">;
 /** Ports where a server is expected to speak HTTP, without TLS and with it. */
 export const [PLAIN_PORT, TLS_PORT] = [80, 443];
 
-/** Milliseconds for a connection, a handshake, a response, and its body: three SYNs of the kernel are within. */
+/** Milliseconds for a connection, a handshake and a response, and between the parts of its body: three SYNs of the kernel are within. */
 const ANSWER_MS = 4_000;
 
 /** Bytes of a body that are read. */
@@ -85,13 +85,30 @@ function waiterOf(socket: Socket, signal: AbortSignal) {
   ended.catch(() => {});
   socket.on("error", (error) => end(noAnswer(error)));
   socket.on("close", () => end(new NoAnswer(CLOSED)));
-  /** @throws NoAnswer, or the signal's reason */
-  return async <T>(listen: (resolve: (value: T) => void, reject: Fail) => void) => {
+  /**
+   * @param listen its third function says that something came, so that the silence begins anew
+   * @throws NoAnswer, or the signal's reason
+   */
+  return async <T>(
+    listen: (resolve: (value: T) => void, reject: Fail, hear: () => void) => void,
+  ) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const cancel = afterSilence(ANSWER_MS, () => reject(new NoAnswer(SILENCE)));
+    let heardMs = performance.now();
+    let cancel = () => {};
+    const watch = (ms: number) => {
+      cancel = afterSilence(ms, () => {
+        const leftMs = heardMs + ANSWER_MS - performance.now();
+        if (leftMs > 0) watch(leftMs);
+        else reject(new NoAnswer(SILENCE));
+      });
+    };
+    watch(ANSWER_MS);
+    const hear = () => {
+      heardMs = performance.now();
+    };
     using _ = addAbortListener(signal, () => reject(signal.reason));
-    listen(resolve, (error) => reject(noAnswer(error)));
-    return await Promise.race([promise, ended]).finally(cancel);
+    listen(resolve, (error) => reject(noAnswer(error)), hear);
+    return await Promise.race([promise, ended]).finally(() => cancel());
   };
 }
 
@@ -132,11 +149,12 @@ async function judgeAnswer(answer: Answer, isRead: boolean, wait: Wait): Promise
   }
   const text = `The server answers with status ${httpStatus}`;
   if (httpStatus >= 500) return { finding: "http-error", text: `${text}.`, httpStatus };
-  const cutAt = isRead ? await readBody(answer, wait) : null;
-  if (cutAt !== null) {
+  const cut = isRead ? await readBody(answer, wait) : null;
+  if (cut !== null) {
     const of = length === null ? "" : ` of ${length}`;
-    const cut = `${text}. Only ${cutAt}${of} bytes of the body came within ${ANSWER_MS / 1000} seconds.`;
-    return { finding: "response-incomplete", text: cut, httpStatus };
+    const why = cut.isSilent ? `nothing for ${ANSWER_MS / 1000} seconds` : "the connection ended";
+    const only = `Only ${cut.bytes}${of} bytes of the body came, and then ${why}.`;
+    return { finding: "response-incomplete", text: `${text}. ${only}`, httpStatus };
   }
   const to = location === undefined ? "" : `, and redirects to ${clip(location)}`;
   return { text: `${text}${to}.`, httpStatus };
@@ -156,30 +174,33 @@ const isEmpty = (status: number) => status < 200 || status === 204 || status ===
 const lengthOf = (text: string | undefined) =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 
-/** The end of a body in chunks without trailers; RFC 9112 section 7.1. */
-const LAST_CHUNK = "0\r\n\r\n";
-
-/** Reads a body, and returns how many bytes came if they are not all; null if they are. */
+/**
+ * Reads a body, of which nobody waits for more than some seconds as long as it comes. Returns null if it does, else how many
+ * bytes came, and whether silence followed or the end of the connection.
+ */
 async function readBody({ length, hasChunks = false, rest = "", listen }: Answer, wait: Wait) {
   const endsAlone = length === null && !hasChunks;
-  let [bytes, tail] = [0, ""];
+  const count = bodyCounter(hasChunks);
+  let body = count(Buffer.from(rest, "latin1"));
   const isOver = () =>
-    bytes >= MAX_BODY_BYTES ||
-    (hasChunks ? tail === LAST_CHUNK : length !== null && bytes >= length);
-  const whole = wait<boolean>((resolve, reject) => {
+    body.isOver || body.bytes >= MAX_BODY_BYTES || (length !== null && body.bytes >= length);
+  const enoughMs = performance.now() + ANSWER_MS;
+  let isSilent = false;
+  const whole = wait<boolean>((resolve, reject, hear) => {
     const take = (piece: Buffer) => {
-      bytes += piece.length;
-      tail = (tail + piece.toString("latin1", Math.max(0, piece.length - 5))).slice(-5);
-      if (isOver()) resolve(true);
+      hear();
+      body = count(piece);
+      if (isOver() || performance.now() > enoughMs) resolve(true);
     };
     listen(take, () => resolve(isOver() || endsAlone), reject);
-    take(Buffer.from(rest, "latin1"));
+    if (isOver()) resolve(true);
   });
   const isWhole = await whole.catch((error: unknown) => {
     if (!(error instanceof NoAnswer)) throw error;
+    isSilent = error.message === SILENCE;
     return endsAlone && error.message === CLOSED;
   });
-  return isWhole ? null : bytes;
+  return isWhole ? null : { bytes: body.bytes, isSilent };
 }
 
 /** Asks over HTTP/1.1; RFC 9112. Not by `fetch`, which asks the proxy of the environment. */

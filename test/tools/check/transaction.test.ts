@@ -67,13 +67,23 @@ const ROWS: readonly [what: string, bytes: string, expected: Partial<Part>][] = 
     { reason: null },
   ],
   ["a body in chunks", chunked("5\r\nhello\r\n0\r\n\r\n"), { reason: null }],
+  ["chunks with an extension", chunked("5;a=b\r\nhello\r\n0;last\r\n\r\n"), { reason: null }],
+  ["a trailer behind the chunks", chunked("5\r\nhello\r\n0\r\nSum: 12\r\n\r\n"), { reason: null }],
+  ["chunks of data that looks like the last", chunked("5\r\n0\r\n\r\n\r\n5\r\nhel"), NOT_WHOLE],
   [
     "a body of which only the beginning is read",
     sized(70_000, "x".repeat(66_000)),
     { reason: null },
   ],
   ["a body that is cut", sized(50, "hello"), NOT_WHOLE],
-  ["a body in chunks that is cut", chunked("5\r\nhello\r\n"), NOT_WHOLE],
+  [
+    "a body in chunks that is cut",
+    chunked("5\r\nhello\r\n"),
+    {
+      ...NOT_WHOLE,
+      text: "The server answers with status 200. Only 5 bytes of the body came, and then the connection ended.",
+    },
+  ],
 ];
 
 /** The bytes that the server sends, and whether each by itself. */
@@ -160,6 +170,37 @@ testWith(labMissing)(
   async () => {
     expect((await partsOf({ ...SERVICE, port: 81 })).kinds).toEqual(["connect refused"]);
     expect((await partsOf({ ...SERVICE, ip: "2001:db9::1" })).kinds).toEqual(["connect not-sent"]);
+  },
+);
+
+testWith(labMissing)(
+  "a body that comes slowly comes, and one that stands still does not",
+  async () => {
+    const slow = createServer((socket) => {
+      let left = 100;
+      socket.on("error", () => {}).on("data", () => socket.write(sized(100, "x")));
+      const timer = setInterval(() => left-- > 0 && socket.write("x"), 100);
+      socket.on("close", () => clearInterval(timer));
+    });
+    const still = createServer((socket) => {
+      socket.on("error", () => {}).on("data", () => socket.write(sized(100, "hello")));
+    });
+    await Promise.all([
+      new Promise<void>((resolve) => void slow.listen(8081, "::1", resolve)),
+      new Promise<void>((resolve) => void still.listen(8082, "::1", resolve)),
+    ]);
+    try {
+      const [slowly, never] = await Promise.all(
+        [8081, 8082].map((port) => partsOf({ ...SERVICE, port })),
+      );
+      expect(slowly?.kinds).toEqual(["connect null", "request null"]);
+      expect(never?.parts[1]).toMatchObject({
+        ...NOT_WHOLE,
+        text: "The server answers with status 200. Only 5 of 100 bytes of the body came, and then nothing for 4 seconds.",
+      });
+    } finally {
+      for (const each of [slow, still]) each.close();
+    }
   },
 );
 

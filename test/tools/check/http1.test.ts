@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { headReader, MAX_HEAD_BYTES, MAX_LINE } from "../../../src/tools/check/http-head.ts";
+import { headReader, MAX_HEAD_BYTES, MAX_LINE } from "../../../src/tools/check/http1.ts";
 
 /** What a reader says at last, of bytes that come at once or one by one. */
 function read(text: string, pieceBytes: number) {

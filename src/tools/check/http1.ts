@@ -7,6 +7,9 @@ export const MAX_LINE = 8192;
 /** Characters that show people what came in place of a head. */
 const MAX_SHOWN = 200;
 
+/** CR and LF behind a chunk. */
+const LINE_END_BYTES = 2;
+
 const BEGINNING = "HTTP/1.";
 const STATUS_LINE = /^HTTP\/1\.\d (\d{1,9})\b/;
 
@@ -61,5 +64,36 @@ export function headReader(): (piece: Buffer) => Head | string | null {
     // The rest of a line that is too long is not kept.
     if (line.length <= MAX_LINE) line += rest;
     return leftBytes < 0 ? beginning : null;
+  };
+}
+
+/**
+ * Makes a counter of the bytes of an HTTP/1 body, which returns how many have come, and whether the last chunk has, if it
+ * comes in chunks; RFC 9112 section 7.1.
+ */
+export function bodyCounter(hasChunks: boolean) {
+  let [bytes, line, isLast, isOver] = [0, "", false, false];
+  /** Of the chunk and the line end behind it. */
+  let leftBytes = hasChunks ? 0 : Infinity;
+  return (piece: Buffer) => {
+    let text = piece.toString("latin1");
+    while (text !== "" && !isOver) {
+      if (leftBytes > 0) {
+        bytes += Math.max(0, Math.min(text.length, leftBytes - LINE_END_BYTES));
+        [text, leftBytes] = [text.slice(leftBytes), Math.max(0, leftBytes - text.length)];
+        continue;
+      }
+      const end = text.indexOf("\n");
+      line = (line + (end < 0 ? text : text.slice(0, end))).slice(0, MAX_LINE);
+      text = end < 0 ? "" : text.slice(end + 1);
+      if (end < 0) continue;
+      const size = Number.parseInt(line, 16);
+      // Behind the last chunk are trailers, and an empty line.
+      if (isLast) isOver = line.trim() === "";
+      else if (size > 0) leftBytes = size + LINE_END_BYTES;
+      else isLast = size === 0;
+      line = "";
+    }
+    return { bytes, isOver };
   };
 }
