@@ -28,6 +28,7 @@ import type { Hop, TraceResult } from "../trace/result.ts";
 import { isFailure } from "./findings.ts";
 import {
   addressesIn,
+  doubtsIn,
   judgeHere,
   judgeMtr,
   judgeMtu,
@@ -151,7 +152,7 @@ export async function hear(
       followed.getOrInsertComputed(to, () => followRedirect(service, to, through, services));
     const depthOf = (turn: number): Through["depth"] => {
       if (!isWeb(port)) return turn === 1 ? "handshake" : "connect";
-      if (!isOfIpv6) return turn <= COMPARED ? "request" : "connect";
+      if (!isOfIpv6 && turn > COMPARED) return "connect";
       return turn % BODY_EVERY === 1 ? "body" : "request";
     };
     const turns = Array.from({ length: TRANSACTIONS }, (_, at) => {
@@ -318,7 +319,8 @@ export async function hear(
     const [way] = await Promise.all([checked, names && take("zone", null, judgeServers)]);
     const compared = compareFamilies(rows);
     if (compared) await take("compare", null, async () => compared);
-    const hearing = { steps, rows, addresses: addresses.size };
+    const doubted = await names?.doubted;
+    const hearing = { steps, rows, addresses: addresses.size, ...(doubted && { doubted }) };
     // A look takes some seconds, and a clear answer does not wait for it.
     if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
     await looked;
@@ -357,5 +359,8 @@ function lookUp(askDns: AskDns, find: (ip: string) => void) {
   const proof = askDns({ type: "AAAA", dnssec: "yes" }).catch(apiErrorOf);
   // Together, because each of them fails if the client goes away.
   const answers = Promise.all([six.answer, four.answer, proof]);
-  return { known: six.ips, ipv4: four.ips, judged: answers.then((all) => judgeNames(...all)) };
+  return {
+    ...{ known: six.ips, ipv4: four.ips, judged: answers.then((all) => judgeNames(...all)) },
+    doubted: six.answer.then(doubtsIn),
+  };
 }

@@ -7,6 +7,7 @@ import { ApiError } from "../../api/errors.ts";
 import { once } from "../../api/schemas.ts";
 import { isDecisive } from "../../dns/outcome.ts";
 import { listText, plural } from "../../util/text.ts";
+import { NOWHERE } from "../dns/comparison.ts";
 import { isZoneAtFault } from "../dns/dnssec.ts";
 import type { DnsResult } from "../dns/result.ts";
 import type { HereResult } from "../here/result.ts";
@@ -17,6 +18,18 @@ import type { TraceResult } from "../trace/result.ts";
 import type { Seen, Step } from "./result.ts";
 
 type Answer = DnsResult | ApiError;
+
+/** What `/dns` finds in an answer that is not that of most resolvers. */
+const SUSPICIOUS: readonly string[] = ["rewritten", "perhaps-filtered"];
+
+/** An address that one resolver alone has, and what is said of that resolver. */
+export interface Doubt {
+  readonly ip: string;
+  readonly resolver: string;
+  readonly text: string;
+  /** True if it is of no host, as filters answer; else it may be an old one. */
+  readonly isNowhere: boolean;
+}
 
 /** The addresses in an answer. */
 export const addressesIn = ({ records }: Pick<DnsResult, "records">, type: "AAAA" | "A") =>
@@ -57,7 +70,8 @@ export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
   }
   const isKnown = dnssec && dnssec.verdict !== "indeterminate";
   const validated = isKnown ? `; DNSSEC: ${dnssec.verdict}` : "";
-  const summary = `It has ${has(ipv6, 6)}${whose ? ` and ${whose}` : ""}${validated}.`;
+  const doubts = doubtsIn(six).map(({ resolver, ip }) => ` ${resolver} alone has ${ip}.`);
+  const summary = `It has ${has(ipv6, 6)}${whose ? ` and ${whose}` : ""}${validated}.${doubts.join("")}`;
   if (ipv6.every((ip) => translated.some((each) => each.ip === ip))) {
     const text = `${summary} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
     return { finding: "translator-only", text };
@@ -70,6 +84,24 @@ export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
   return unanswered.length > 0
     ? { finding: "resolver-silent", text: `${summary} ${listText(unanswered)} did not answer.` }
     : { text: summary };
+}
+
+/** The addresses that only resolvers have which seem to rewrite or filter answers. */
+export function doubtsIn(six: Answer): Doubt[] {
+  if (six instanceof ApiError) return [];
+  const { findings = [], resolvers = [] } = six.details;
+  const suspects = findings.filter(({ code }) => SUSPICIOUS.includes(code));
+  const isSuspect = ({ resolver }: (typeof resolvers)[number]) =>
+    suspects.some((each) => each.resolver === resolver);
+  const known = resolvers
+    .filter((reply) => !isSuspect(reply))
+    .flatMap((reply) => addressesIn(reply, "AAAA"));
+  if (known.length === 0) return [];
+  return suspects.flatMap(({ resolver = "", text }) => {
+    const reply = resolvers.find((each) => each.resolver === resolver);
+    const own = reply ? addressesIn(reply, "AAAA").filter((ip) => !known.includes(ip)) : [];
+    return own.map((ip) => ({ ip, resolver, text, isNowhere: NOWHERE.test(ip) }));
+  });
 }
 
 /**

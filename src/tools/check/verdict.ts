@@ -1,8 +1,8 @@
-import { capitalized, numberText, quote, shareText } from "../../util/text.ts";
+import { capitalized, firstTrue, numberText, quote, shareText } from "../../util/text.ts";
 import { CODE_TABLE } from "../here/codes.ts";
 import type { HereResult } from "../here/result.ts";
 import { CODES, FINDINGS, type Finding, NOUNS } from "./findings.ts";
-import { isOffInternet } from "./judge.ts";
+import { type Doubt, isOffInternet } from "./judge.ts";
 import {
   type Attempt,
   byFamily,
@@ -89,7 +89,9 @@ const worstAnswer = (rows: readonly Attempt[]) =>
 export function compareFamilies(rows: readonly Attempt[]): Seen | null {
   const families = byFamily(rows);
   if (!families.every((all) => ofKind(all, "connect").some(worked))) return null;
-  const [six, four] = families.map(worstAnswer);
+  // More requests go to IPv6, and a server may limit them.
+  const turns = Math.max(...ofKind(families[1], "request").map(({ turn }) => turn));
+  const [six, four] = families.map((all) => worstAnswer(all.filter(({ turn }) => turn <= turns)));
   // A redirect or a cache may differ; an error where the other family has none is seen by users.
   if (six && four && (six.httpStatus ?? 0) >= 400 && (four.httpStatus ?? 0) < 400) {
     const text = `${six.ip} answers with status ${six.httpStatus}, and ${four.ip} with ${four.httpStatus}.`;
@@ -114,6 +116,8 @@ export interface Hearing {
   readonly rows: readonly Attempt[];
   /** The IPv6 addresses that the name has, of which at most `MAX_ADDRESSES` are tried. */
   readonly addresses: number;
+  /** Those of them that nobody but a resolver has which differs from most. */
+  readonly doubted?: readonly Doubt[];
 }
 
 /** The near side of a check. */
@@ -221,8 +225,12 @@ function countedText(rows: readonly Attempt[]): string {
 }
 
 function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHeard: boolean) {
-  const { rows, addresses } = hearing;
-  const steps = [...hearing.steps, ...viewsOf(rows)];
+  const doubted = hearing.doubted?.filter(({ isNowhere }) => isNowhere) ?? [];
+  const doubtOf = ({ ip }: Pick<Step, "ip">) => doubted.find((each) => each.ip === ip);
+  const rows = hearing.rows.filter((row) => !doubtOf(row));
+  const addresses = hearing.addresses - doubted.length;
+  const all = [...hearing.steps, ...viewsOf(hearing.rows)];
+  const steps = all.filter((step) => !doubtOf(step));
   const [six, four] = [steps.filter(({ ip }) => ip && isIpv6(ip)), steps.filter(isOfIpv4)];
   const broken = four.find(isFailed);
   const overIpv4 = isProven(four, port)
@@ -267,18 +275,26 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
   const fault = worst && `${worst.ip} ${says(worst)}`;
   // For those to whom the first sentence is passed on.
   const router = worst?.at && FINDINGS[worst.finding].fault === "path" ? ` (${worst.at})` : "";
-  const [some, all] = [numberText(faults.length), numberText(ips.length)];
+  const [some, every] = [numberText(faults.length), numberText(ips.length)];
   const isMost = addresses > ips.length;
   const tried = isMost
     ? `the ${ips.length} of ${addresses} addresses that were checked`
-    : `its ${all} addresses`;
+    : `its ${every} addresses`;
   if (worst && faults.length === ips.length) {
     const isTranslated = names?.finding === "translator-only";
     const made = isTranslated ? "a translator (NAT64) makes its addresses of IPv4, and " : "";
     const none = ips.length === 2 ? "neither" : "none";
     const of = ips.length === 1 ? "" : `${none} of ${tried} works, and `;
-    const whose = worst.ip === subject ? "" : `${subject} does not work over IPv6: ${made}${of}`;
-    return conclude(worst.finding, `${whose}${fault}${router}${beside}`, worst);
+    const isUntold = FINDINGS[worst.finding].answer === "not-from-here";
+    const outcome = isUntold
+      ? `Whether ${subject} works over IPv6 cannot be told from here: `
+      : worst.ip === subject
+        ? ""
+        : `${subject} does not work over IPv6: `;
+    const whose = outcome && `${outcome}${made}${of}`;
+    // Redirects are followed over IPv6 alone.
+    const besides = isRedirected(worst) ? "" : beside;
+    return conclude(worst.finding, `${whose}${fault}${router}${besides}`, worst);
   }
   if (!isProven(six, port)) {
     const open = steps
@@ -288,29 +304,52 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
     return conclude("unknown", first, open);
   }
+  const isUnsteady = isOneOf("stopped", "sometimes");
   if (worst) {
+    const isElsewhere = ({ ip }: Step) => faults.every((each) => each.ip !== ip);
+    const unsteady = worstOf(six.filter((step) => isUnsteady(step) && isElsewhere(step)));
     const silent = faults.filter(isSilent).length;
     const delayed = silent === faults.length ? "are delayed" : "are delayed or fail";
-    const meets = silent === 0 ? "fail" : delayed;
-    const share = 2 * faults.length === ips.length ? "half of" : `${some} in ${all}`;
+    // Clients go on to another address.
+    const meets = faults.every(isRefused) ? "fail at first" : silent === 0 ? "fail" : delayed;
+    const share = 2 * faults.length === ips.length ? "half of" : `${some} in ${every}`;
     const consequence = `, so about ${share} new connections ${meets}`;
     // Clients elsewhere may have a way where this machine has none, or none where it has.
     const isForAll =
-      !isMost && faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");
+      !isMost &&
+      !unsteady &&
+      faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");
     const first = `${subject} works over IPv6, but not at ${some} of ${tried}${isForAll ? consequence : ""}: ${fault}${router}`;
-    return conclude("partly", `${first}${compared}`, worst);
+    const besides = unsteady ? `; ${unsteady.ip} ${says(unsteady)}` : "";
+    const doubt = hearing.doubted?.find(({ ip }) => ip === worst.ip);
+    const evidence = [
+      worst.text,
+      unsteady && `At ${unsteady.ip}, ${unsteady.text}`,
+      doubt && `${doubt.resolver} alone has ${doubt.ip}.`,
+    ];
+    const more = { evidence: evidence.filter(Boolean).join(" ") };
+    return conclude("partly", `${first}${besides}${compared}`, worst, more);
   }
   const warning = worstOf(steps.filter((step) => !isOfIpv4(step)));
+  const others = [...Map.groupBy(all.filter(doubtOf), ({ ip }) => ip).values()];
+  const wrong = worstOf(others.flatMap((each) => faultOf(each, isPathHeard) ?? []));
+  if (wrong && (!warning || warning.finding === "no-echo")) {
+    const { resolver, text } = doubtOf(wrong) as Doubt;
+    const first = `${subject} works over IPv6, but ${resolver} alone has ${wrong.ip}, which ${says(wrong)}`;
+    return conclude("resolvers-differ", first, undefined, { evidence: text });
+  }
   if (!warning) {
     const first = `${subject} works over IPv6${isMost ? ` at ${tried}` : ""}${compared}`;
     return conclude("works", first, undefined, { evidence: countedText(rows) });
   }
   const { finding } = warning;
   if (finding === "stopped" || finding === "sometimes") {
-    const how =
-      finding === "stopped"
-        ? "worked over IPv6, and then stopped"
-        : "works over IPv6 only sometimes";
+    const stopped = new Set(six.filter(isOneOf("stopped")).map(({ ip }) => ip)).size;
+    const how = firstTrue({
+      "works over IPv6 only sometimes": finding === "sometimes",
+      "worked over IPv6, and then stopped": stopped === ips.length,
+      [`works over IPv6, but ${numberText(stopped)} of ${tried} worked, and then stopped`]: true,
+    });
     const counted = failedText(rows, ips);
     const first = `${subject} ${how}${counted ? `: ${counted}` : ""}${overIpv4}`;
     const failures = byFamily(rows)[0].filter((row) => hasFailed(row) && row.kind !== "echo");
@@ -318,7 +357,12 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     const isSilence = failures.every((row) => isLost(row) || isHung(row));
     const fault = warning.at ? "path" : isSilence && failures.some(isLost) ? "unknown" : "site";
     const where = ips.length > 1 && warning.ip ? `At ${warning.ip}, ` : "";
-    return conclude(finding, first, warning, { fault, evidence: `${where}${warning.text}` });
+    const reason = typical(failures)?.reason ?? "";
+    const cause = warning.at ? "unreachable" : isOfCertificate(reason) ? reason : finding;
+    const advice = FINDINGS[cause].advice ?? null;
+    return conclude(finding, first, warning, {
+      ...{ fault, advice, evidence: `${where}${warning.text}` },
+    });
   }
   if (finding === "unknown") {
     const first = `Whether ${subject} always works over IPv6 is not known: it ${says(warning)}`;
@@ -339,6 +383,12 @@ const isOneOf =
 const isSilent = isOneOf("port-silent", "no-answer");
 
 const isUnreached = isOneOf("not-sent", "unreachable", "rejected", "path-loop", "no-answer");
+
+const isRefused = isOneOf("port-closed", "not-opened", "rejected", "unreachable");
+
+const isOfCertificate = (reason: string): reason is Finding => reason.startsWith("certificate-");
+
+const isRedirected = isOneOf("redirect-broken", "redirect-loop", "redirect-without-ipv6");
 
 const isHung = isOneOf("tls-silent", "http-silent", "response-incomplete");
 

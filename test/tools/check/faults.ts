@@ -317,12 +317,12 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "redirect-to-nowhere": {
     answer: "return 301 https://nothing.check.example/;",
     code: "redirect-without-ipv6",
-    says: [/redirects to a name without an IPv6 address/],
+    says: [/redirects to what has no IPv6 address/],
   },
   "redirect-to-ipv4": {
     answer: "return 301 https://no-aaaa.check.example/;",
     code: "redirect-without-ipv6",
-    says: [/redirects to a name without an IPv6 address/],
+    says: [/redirects to what has no IPv6 address/],
     evidence: /no-aaaa\.check\.example/,
   },
   redirect: {

@@ -106,7 +106,17 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   "is-stale-at-the-last-resolver": {
     ...{ ips: [FIRST], third: [NO_WAY], code: "partly" },
-    says: [/works over IPv6, but not at one of its two addresses: 2001:db9::1/],
+    says: [
+      /works over IPv6, but not at one of its two addresses: 2001:db9::1/,
+      / resolver_c alone has 2001:db9::1\./,
+    ],
+  },
+  "is-filtered-by-the-last-resolver": {
+    ...{ ips: [FIRST], third: ["::"], code: "resolvers-differ" },
+    says: [
+      /works over IPv6, but resolver_c alone has ::, which cannot be reached .*may filter/,
+      /^(?!.*half of).*$/,
+    ],
   },
   "differs-between-resolvers": {
     ...{ ips: [FIRST], third: [SECOND], code: "works", says: [/20 of 20 transactions/] },

@@ -577,6 +577,17 @@ describe("the families are compared", () => {
     }
   });
 
+  test("by as many requests: what a server limits after that is no difference", () => {
+    const statuses = [...times(3, 200), ...times(7, 429)];
+    const rows = [ipOf(0), IPV4].flatMap((ip) => [
+      ...rowsFor("connect", times(10, null), { ip }),
+      ...rowsFor("request", times(ip === IPV4 ? 3 : 10, null), { ip }).map((row, at) => {
+        return { ...row, httpStatus: statuses[at] as number };
+      }),
+    ]);
+    expect(compareFamilies(rows)?.finding).toBeUndefined();
+  });
+
   test("by their certificates", () => {
     const shown = (ip: string, chain: readonly string[]) => [
       ...rowsFor("connect", times(5, null), { ip }),
@@ -594,6 +605,100 @@ test("a warning has a finding, by its type", () => {
   const seen: Seen = { status: "warn", text: "Something may be wrong." };
   expect(seen.finding).toBeUndefined();
   for (const code of CODES) expect(FINDINGS[code].words).not.toBe("");
+});
+
+describe("of several addresses", () => {
+  const [FIRST, SECOND, THIRD] = [ipOf(0), ipOf(1), ipOf(2)];
+  const at = (ip: string, rows: readonly Attempt[]) => rows.map((row) => ({ ...row, ip }));
+  const closed = (ip: string) => [
+    ...rowsFor("connect", times(10, "refused"), { ip }),
+    ...rowsFor("syn", times(20, "refused"), { ip }),
+  ];
+  /** Whose last connections fail. */
+  const stops = (ip: string) => [
+    ...rowsFor("connect", [...times(4, null), ...times(6, "timeout")], { ip }),
+    ...rowsFor("handshake", times(4, null), { ip }),
+    ...rowsFor("request", times(4, null), { ip, httpStatus: 200 }),
+  ];
+  const over = (rows: readonly Attempt[], more: Partial<Hearing> = {}) =>
+    checkVerdict(NAME, 443, { rows, steps: [], addresses: 3, ...more });
+
+  test("connections to one that refuses fail at first, as clients go on to the next", () => {
+    const { headline } = over([...SOUND, ...closed(SECOND)], { addresses: 2 });
+    expect(headline).toContain("about half of new connections fail at first:");
+  });
+
+  test("one that has stopped is told beside one that is dead, and no share is", () => {
+    const rows = [...SOUND, ...stops(SECOND), ...closed(THIRD)];
+    const { code, headline, evidence } = over(rows);
+    expect(code).toBe("partly");
+    expect(headline).toContain(
+      `${THIRD} refuses connections to port 443; ${SECOND} worked, and then stopped`,
+    );
+    expect(headline).not.toContain("new connections");
+    expect(evidence).toContain(`At ${SECOND}, `);
+  });
+
+  test("those that go on are not said to have stopped", () => {
+    const { code, headline } = over([...SOUND, ...stops(SECOND)], { addresses: 2 });
+    expect(code).toBe("stopped");
+    expect(headline).toStartWith(
+      `${NAME} works over IPv6, but one of its two addresses worked, and then stopped: `,
+    );
+    expect(over([...stops(FIRST), ...at(SECOND, stops(FIRST))]).headline).toContain(
+      "worked over IPv6, and then stopped",
+    );
+  });
+
+  test("what nobody but a filter has does not make it fail", () => {
+    const doubt = { ip: THIRD, resolver: "resolver_c", text: "It may filter.", isNowhere: true };
+    const { code, headline, fault } = over([...SOUND, ...closed(THIRD)], { doubted: [doubt] });
+    expect([code, fault]).toEqual(["resolvers-differ", "dns"]);
+    expect(headline).toContain(`resolver_c alone has ${THIRD}, which refuses`);
+    expect(over([...SOUND, ...at(THIRD, SOUND)], { doubted: [doubt], addresses: 2 }).code).toBe(
+      "works",
+    );
+  });
+});
+
+test("advice is for what has stopped it, to the one at fault", () => {
+  const adviceOf = (reason: string, more: Partial<Attempt> = {}) => {
+    const kind = reason.startsWith("certificate") ? "handshake" : "connect";
+    const rows = rowsFor(kind, [...times(4, null), ...times(6, reason)]).map((row) =>
+      row.reason === null ? row : { ...row, ...more },
+    );
+    const others = without(kind).filter((row) => row.kind !== "syn" && row.kind !== "echo");
+    return of([...others, ...rows]);
+  };
+  expect(adviceOf("certificate-expired")).toMatchObject({
+    ...{ code: "stopped", fault: "site", advice: FINDINGS["certificate-expired"].advice },
+  });
+  expect(adviceOf("no-route", { at: "2001:db8:c001:2::2" })).toMatchObject({
+    ...{ code: "stopped", fault: "path", advice: FINDINGS.unreachable.advice },
+  });
+  expect(adviceOf("timeout")).toMatchObject({ code: "stopped", advice: FINDINGS.stopped.advice });
+});
+
+test("what was not tried is not called broken", () => {
+  const policy = { name: "policy", ip: ipOf(0), status: "fail", finding: "not-allowed", ms: 0 };
+  const steps = [{ ...policy, text: `${ipOf(0)} is not probed.` }] as Step[];
+  expect(of([], steps)).toMatchObject({
+    ...{ code: "not-allowed", answer: "not-from-here" },
+    headline: expect.stringMatching(/^Whether \S+ works over IPv6 cannot be told from here: /),
+  });
+});
+
+test("redirects are not followed over IPv4, which says nothing of them", () => {
+  const four = SOUND.filter(({ kind }) => kind !== "syn" && kind !== "echo");
+  const rows = [
+    ...without("request"),
+    ...rowsFor("request", times(10, null), { finding: "redirect-loop", text: "It redirects." }),
+    ...four.map((row) => ({ ...row, ip: IPV4 })),
+  ];
+  expect(of(rows)).toMatchObject({
+    code: "redirect-loop",
+    headline: expect.not.stringContaining("IPv4"),
+  });
 });
 
 test("a machine without IPv4 has not tested it, and says nothing of it", () => {
