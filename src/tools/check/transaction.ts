@@ -119,19 +119,30 @@ const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
 
 const found = (finding: Finding, text: string): Found => ({ finding, text });
 
+/** `TLS alert: certificate required`, from the name of an error of BoringSSL; other messages as they are. */
+function causeOf({ message }: NoAnswer): string {
+  const [, alert] = message.split("_ALERT_");
+  return alert ? `TLS alert: ${alert.toLowerCase().replaceAll("_", " ")}` : message;
+}
+
 /** Judges why there was no handshake. */
-function judgeNoHandshake({ message }: NoAnswer): Found {
+function judgeNoHandshake(end: NoAnswer): Found {
+  const { message } = end;
   if (message === SILENCE) {
     const text = `The connection opens, and then the server does not answer the TLS handshake within ${ANSWER_MS / 1000} seconds.`;
     return found("tls-silent", text);
   }
   return NOT_TLS.test(message)
     ? found("not-tls", `The server does not speak TLS on this port (${message}).`)
-    : found("tls-failed", `The TLS handshake fails (${message}).`);
+    : found("tls-failed", `The TLS handshake fails (${causeOf(end)}).`);
 }
 
 /** Judges why there was no response. */
-function judgeNoHead({ message }: NoAnswer): Found {
+function judgeNoHead(end: NoAnswer): Found {
+  const { message } = end;
+  // With TLS 1.3, a server judges the client's certificate behind the handshake.
+  if (message.startsWith("ERR_SSL"))
+    return found("tls-failed", `The server ends the TLS connection (${causeOf(end)}).`);
   if (message === SILENCE) {
     const text = `The server does not answer an HTTP request within ${ANSWER_MS / 1000} seconds.`;
     return found("http-silent", text);

@@ -264,6 +264,28 @@ describeWith(labMissing ?? programMissing("openssl"))("over TLS", () => {
     }
   }
 
+  testWith()("a server that requires a certificate ends the connection by TLS", async () => {
+    const [certFile, keyFile] = [join(folder, "cert"), join(folder, "key")];
+    const options = ["-accept", "[::1]:443", "-cert", certFile, "-key", keyFile, "-Verify", "1"];
+    const child = Bun.spawn(["openssl", "s_server", "-6", ...options, "-www"], {
+      ...{ stdin: "ignore", stdout: "pipe", stderr: "ignore" },
+    });
+    try {
+      setDefaultCACertificates([pem.cert]);
+      const output = child.stdout.getReader();
+      let text = "";
+      while (!text.includes("ACCEPT")) text += Buffer.from((await output.read()).value ?? []);
+      expect((await partsOf(service, "request")).parts.at(-1)).toMatchObject({
+        ...{ kind: "request", reason: "tls-failed" },
+        text: "The server ends the TLS connection (TLS alert: certificate required).",
+      });
+    } finally {
+      setDefaultCACertificates(getCACertificates("bundled"));
+      child.kill();
+      await child.exited;
+    }
+  });
+
   testWith().each<[string, (stream: ServerHttp2Stream) => void, object]>([
     [
       "a response",
