@@ -47,6 +47,8 @@ const serving = (serial = 7, records: readonly ResourceRecord[] = RECORDS) =>
 const refusing: Behaviour = (query) => replyTo(query, { rcode: 5 });
 const failing: Behaviour = (query) => replyTo(query, { rcode: 2 });
 const silent: Behaviour = () => null;
+const silentForAaaa: Behaviour = (query) =>
+  questionOf(query).type === 28 ? null : serving()(query);
 const closed: Behaviour = () => "ECONNREFUSED";
 
 interface World {
@@ -165,7 +167,7 @@ describe("findings", () => {
     ["a record more", beside(serving(7, [...RECORDS, aaaa(WWW, "2001:db8::81")])), ["answers-differ c."]],
     ["no such name", beside(serving(7, [])), ["answers-differ c."]],
     ["a name that fails", beside((query) => questionOf(query).type === 28 ? failing(query) : serving()(query)), ["answers-differ c."]],
-    ["a name that one is silent about", beside((query) => questionOf(query).type === 28 ? null : serving()(query)), []],
+    ["a name that one is silent about", beside(silentForAaaa), ["silent c."]],
     ["the same alias, of which one knows more", { ...beside(serving(7, [cname(WWW, "x.test.")])), servers: { "a.": { [SIX]: serving(7, [cname(WWW, "x.test."), aaaa("x.test.", "2001:db8::1")]) }, "b.": { [OTHER_SIX]: serving(7, [cname(WWW, "x.test.")]) } } }, []],
     ["other aliases", { servers: { "a.": { [SIX]: serving(7, [cname(WWW, "x.test.")]) }, "b.": { [OTHER_SIX]: serving(7, [cname(WWW, "y.test.")]) } } }, ["answers-differ a. b."]],
     ["no signatures beside some", beside(serving(), rrsig), ["unsigned-server a. c."]],
@@ -173,6 +175,14 @@ describe("findings", () => {
     ["a server that a resolver makes an address for", { servers: { "a.": { "64:ff9b::c000:201": serving(), [FOUR]: serving() } } }, ["no-ipv6 a."]],
   ])("%s", async (_, world, codes) => {
     expect((await look(world)).codes).toEqual(codes);
+  });
+
+  test("servers that drop questions of one type say nothing of the name, and it is told which", async () => {
+    const { outcomes, reply, text } = await look({ servers: { "a.": { [SIX]: silentForAaaa } } });
+    expect([outcomes, reply.records]).toEqual([[`a. ${SIX} silent`], []]);
+    expect(text).toContain(
+      `0 of 1 answer for zone.test. No answer from a (${SIX} for AAAA alone).`,
+    );
   });
 
   test("an unsigned one among signed ones is named alone", async () => {

@@ -152,7 +152,11 @@ export async function askZone(
     if (outcome !== null) return { ...NOTHING, name: server, ip, outcome };
     const row = { name: server, ip, ...judgeSoa(await askAt(ip, zone, "SOA")) };
     if (row.outcome !== "answer") return row;
-    return { ...row, reply: replyOf("zone", await askAt(ip, name, type, false)) };
+    const reply = replyOf("zone", await askAt(ip, name, type, false));
+    // RFC 4074: some servers drop questions of types that they do not know.
+    return isSilent(reply)
+      ? { ...row, outcome: "silent", reason: `for ${type} alone` }
+      : { ...row, reply };
   };
 
   const own = canonicalName(name).toLowerCase();
@@ -180,6 +184,11 @@ export async function askZone(
 
 /** The fields of a row that nothing is known of. */
 const NOTHING = { serial: null, authoritative: null, signed: null, ms: null } as const;
+
+/** True if a server was asked and did not answer. */
+const isSilent = ({ outcome, attempts }: DnsReply) =>
+  (outcome === "timeout" || outcome === "unreachable") &&
+  attempts.every((each) => !each.outcome.startsWith(NOT_ASKED));
 
 /** What a server's answer for the SOA record of its zone says of it. */
 function judgeSoa(soa: DnsOutcome) {
