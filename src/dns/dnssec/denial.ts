@@ -53,7 +53,8 @@ export function prove(denials: Denials, claim: Claim) {
   const cover = nextCloser && denials.over(nextCloser);
   if (!encloser || !nextCloser || !cover) throw unproven(`${nameText(name)} does not exist`);
   const { isOptOut } = cover;
-  const steps = [{ record: cover.text, proves: `${nameText(nextCloser)} does not exist` }];
+  const absent = isOptOut ? "does not exist, or is not signed (opt-out)" : "does not exist";
+  const steps = [{ record: cover.text, proves: `${nameText(nextCloser)} ${absent}` }];
   const wildcard = wildcardOf(encloser);
   if (isNameError) {
     const noWildcard = denials.over(wildcard);

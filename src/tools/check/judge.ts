@@ -10,6 +10,7 @@ import { listText, plural } from "../../util/text.ts";
 import { NOWHERE } from "../dns/comparison.ts";
 import { isZoneAtFault } from "../dns/dnssec.ts";
 import type { DnsResult } from "../dns/result.ts";
+import { unansweredText } from "../dns/verdict.ts";
 import type { HereResult } from "../here/result.ts";
 import type { MtrResult } from "../mtr/result.ts";
 import type { MtuResult } from "../mtu/result.ts";
@@ -58,7 +59,7 @@ export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
     const text = `It has ${whose}. Asked for AAAA, the resolvers say ${rcode}: its name servers are at fault, or the resolvers.`;
     return { finding: "ipv6-unknown", text };
   }
-  const { resolvers = [], unanswered = [], verdict, incomplete } = six.details;
+  const { resolvers = [], verdict, incomplete } = six.details;
   const translated = [six.details, ...resolvers].flatMap(({ dns64 = [] }) => dns64);
   // Any of them may be the ones that are tried.
   const ipv6 = [...new Set([six, ...resolvers].flatMap((reply) => addressesIn(reply, "AAAA")))];
@@ -81,8 +82,9 @@ export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
     isDecisive({ kind: reply.outcome }) && addressesIn(reply, "AAAA").length === 0;
   if (resolvers.some(lacksThem))
     return { finding: "resolvers-differ", text: `${summary} ${verdict.text}` };
-  return unanswered.length > 0
-    ? { finding: "resolver-silent", text: `${summary} ${listText(unanswered)} did not answer.` }
+  const failures = unansweredText(six.details);
+  return failures
+    ? { finding: "resolver-silent", text: `${summary} ${failures}` }
     : { text: summary };
 }
 

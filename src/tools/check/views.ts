@@ -57,8 +57,9 @@ export function viewsOf(rows: readonly Attempt[]): Step[] {
 
 function judgeEcho(echoes: readonly Attempt[]): Seen {
   const text = `${workedText(echoes, NOUNS.echo)} were answered.`;
-  const isSent = echoes.some(({ reason }) => reason !== "not-sent");
-  return isSent && !echoes.some(worked) ? { finding: "no-echo", text } : { text };
+  if (echoes.every(({ reason }) => reason === "not-sent"))
+    return { status: "skipped", text: "This machine cannot send to it." };
+  return echoes.some(worked) ? { text } : { finding: "no-echo", text };
 }
 
 /** `RST`, `silence`: why attempts failed, in the words of a network. */

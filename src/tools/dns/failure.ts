@@ -46,6 +46,9 @@ const RESOLVER_FAILURES: Readonly<Record<string, readonly [problem: string, advi
   TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
 };
 
+/** What a resolver did that failed with a response code, or with one of our own. */
+export const problemOf = (rcode: string) => RESOLVER_FAILURES[rcode]?.[0] ?? `failed with ${rcode}`;
+
 /** Attempts that a message lists; the details have all. */
 const MAX_ATTEMPTS = 3;
 
@@ -119,8 +122,8 @@ function failureText(details: Query & { rcode: string }, unreachable?: string): 
     const more = proof ? `.${proof}` : `; ${reason.advice}.`;
     return `${resolver} says that the DNSSEC data for ${name} is bogus (${reason.name})${more}`;
   }
-  const [problem, advice] = RESOLVER_FAILURES[rcode] ?? [`failed with ${rcode}`];
+  const [, advice] = RESOLVER_FAILURES[rcode] ?? [];
   const causes = unreachable ? attemptsText(attempts) : extendedErrors.map(errorText).join(", ");
   const why = causes && ` (${causes})`;
-  return `${resolver} ${problem} for ${name}${why}; ${advice ?? remedyFor(details)}.${proof}`;
+  return `${resolver} ${problemOf(rcode)} for ${name}${why}; ${advice ?? remedyFor(details)}.${proof}`;
 }

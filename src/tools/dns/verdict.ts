@@ -1,7 +1,8 @@
 import { nameText } from "../../dns/dnssec/wording.ts";
 import { blockReason, staleReason } from "../../dns/message/codes.ts";
 import { WITHOUT_EDNS } from "../../dns/outcome.ts";
-import { listText, plural } from "../../util/text.ts";
+import { inWords, listText, plural } from "../../util/text.ts";
+import { problemOf } from "./failure.ts";
 import type { Difference, DnsReply, DnsResult } from "./result.ts";
 
 type Details = Pick<DnsResult["details"], "question"> & Partial<DnsResult["details"]>;
@@ -64,14 +65,26 @@ function comparisonText(details: Details): string {
     agree === undefined
       ? "No two resolvers have answered, so nothing is compared."
       : `${answered} ${agree ? agreed : `differ in their ${parts}`}.`;
-  const silent = resolvers
-    .filter(({ resolver }) => unanswered.includes(resolver))
-    .map((reply) => `${reply.resolver} has not answered (${failureOf(reply)}).`);
-  return [verdict, ...silent, ...findings.map(({ text }) => text)].join(" ");
+  const failures = unansweredText({ resolvers, unanswered });
+  return [verdict, failures, ...findings.map(({ text }) => text)].filter(Boolean).join(" ");
 }
 
-/** Why a resolver has not answered: its response code, or what became of the first attempt if there was one. */
-function failureOf({ rcode, attempts }: DnsReply): string {
-  const isCode = rcode !== undefined && !["UNREACHABLE", "SHORTAGE"].includes(rcode);
-  return isCode ? rcode : (attempts[0]?.outcome ?? rcode ?? "timeout");
+/** What became of the resolvers that have not answered, in sentences. */
+export function unansweredText({
+  resolvers = [],
+  unanswered = [],
+}: Pick<Details, "resolvers" | "unanswered">): string {
+  return resolvers
+    .filter(({ resolver }) => unanswered.includes(resolver))
+    .map((reply) => `${reply.resolver} ${failureOf(reply)}.`)
+    .join(" ");
+}
+
+/** How a resolver failed: with a response, or what became of the first attempt if there was one. */
+function failureOf({ rcode = "timeout", attempts }: DnsReply): string {
+  const isResponse = !["UNREACHABLE", "SHORTAGE", "timeout"].includes(rcode);
+  const outcome = attempts[0]?.outcome ?? rcode;
+  return isResponse || outcome === "UNREACHABLE"
+    ? problemOf(rcode)
+    : `has not answered (${inWords(outcome)})`;
 }

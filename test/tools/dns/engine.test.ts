@@ -183,7 +183,7 @@ describe("resolver=all", () => {
     expect(details).not.toHaveProperty("agree");
     expect(details).toMatchObject({
       verdict: {
-        text: "resolver_b has 1 AAAA record for www.example. No two resolvers have answered, so nothing is compared. resolver_a has not answered (REFUSED). resolver_c has not answered (timeout).",
+        text: "resolver_b has 1 AAAA record for www.example. No two resolvers have answered, so nothing is compared. resolver_a refused to answer. resolver_c has not answered (timeout).",
       },
     });
   });
@@ -193,7 +193,7 @@ describe("resolver=all", () => {
     [
       "one of both",
       [NO_SERVER, answer(one)],
-      " No two resolvers have answered, so nothing is compared. resolver_a has not answered (UNREACHABLE).",
+      " No two resolvers have answered, so nothing is compared. resolver_a could not be reached.",
     ],
     ["the only one", [answer(one)], ""],
   ])("compares the answers of those that have servers: %s", async (_, resolutions, compared) => {
