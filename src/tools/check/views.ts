@@ -110,7 +110,14 @@ function judgePart(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   if (isFailure(finding) && alike < rows.length)
     return { finding: "sometimes", text: `${counted}: ${text}`, ...facts };
   const ended = good.length > 0 ? `${workedText(rows, NOUNS[kind])} worked.` : `${counted} failed.`;
-  return { text: `${text} ${ended}`, ...facts, ...(finding && { finding }) } as Seen;
+  const [other, ...more] = good.filter(
+    (row) => (row.httpStatus ?? 0) >= 400 && row.httpStatus !== shown.httpStatus,
+  );
+  const refused =
+    other &&
+    `${shareText(1 + more.length, rows.length, NOUNS[kind])} were answered with status ${other.httpStatus}.`;
+  const whole = [text, refused, ended].filter(Boolean).join(" ");
+  return { text: whole, ...facts, ...(finding && { finding }) } as Seen;
 }
 
 function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen {

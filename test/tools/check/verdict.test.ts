@@ -586,6 +586,10 @@ describe("the families are compared", () => {
       }),
     ]);
     expect(compareFamilies(rows)?.finding).toBeUndefined();
+    const six = viewsOf(rows).filter(({ ip }) => ip === ipOf(0));
+    expect(six.find(({ name }) => name === "http")?.text).toContain(
+      "7 of 10 HTTP requests were answered with status 429.",
+    );
   });
 
   test("by their certificates", () => {
