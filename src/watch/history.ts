@@ -476,7 +476,7 @@ export class History implements Outbox {
       open?.close();
     } catch (error) {
       this.#fail(error);
-      const url = `file:${encodeURI(this.#path)}?immutable=1`;
+      const url = `file:${encodeURI(this.#path)}?mode=ro`;
       const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
       // What was kept can be read, though nothing is.
       if (!this.#isRefused && this.#db === null)

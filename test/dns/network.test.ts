@@ -240,26 +240,32 @@ describe("the system clock", () => {
   });
 });
 
-testWithLab("a server with a link-local address is reached through its interface", async () => {
-  const truncated = 0x8200;
-  const server = await startHostileServer(
-    {
-      udp: ({ query, reply }) => reply(replyTo(query, { flags: truncated })),
-      tcp: (query, connection) => {
-        connection.write(frameMessage(replyTo(query)));
+testWithLab.each([
+  ["name", "lo"],
+  ["number", "1"],
+])(
+  "a server with a link-local address is reached through its interface, by %s",
+  async (_, zone) => {
+    const truncated = 0x8200;
+    const server = await startHostileServer(
+      {
+        udp: ({ query, reply }) => reply(replyTo(query, { flags: truncated })),
+        tcp: (query, connection) => {
+          connection.write(frameMessage(replyTo(query)));
+        },
       },
-    },
-    `${LINK_LOCAL}%lo`,
-  );
-  const text = `[${LINK_LOCAL}%lo]:${server.endpoint.port}`;
-  const client = createDnsClient({ servers: [tryParseDnsServer(text) as DnsServer], sockets });
-  expect(await client.query("a", "AAAA")).toMatchObject({
-    kind: "no-data",
-    server: text,
-    transport: "tcp",
-  });
-  await server.stop();
-});
+      `${LINK_LOCAL}%lo`,
+    );
+    const text = `[${LINK_LOCAL}%${zone}]:${server.endpoint.port}`;
+    const client = createDnsClient({ servers: [tryParseDnsServer(text) as DnsServer], sockets });
+    expect(await client.query("a", "AAAA")).toMatchObject({
+      kind: "no-data",
+      server: text,
+      transport: "tcp",
+    });
+    await server.stop();
+  },
+);
 
 test("a flood of wrong datagrams does not keep 32 queries from their answers", async () => {
   const server = await serve({

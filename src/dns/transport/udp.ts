@@ -29,7 +29,7 @@ export async function openUdp(
   events: SocketEvents,
   makeSocket: MakeUdpSocket = Bun.udpSocket,
 ): Promise<DnsSocket> {
-  const { address, port, zone } = server;
+  const { address, port } = server;
   let peerAddress: string | undefined;
   const bind = async (tries = 1): Promise<UdpSocket> => {
     try {
@@ -41,7 +41,8 @@ export async function openUdp(
         socket: {
           // Between bind and connect, the kernel accepts datagrams from any address.
           data(_, bytes, fromPort, from) {
-            if (fromPort === port && from === peerAddress) events.message(bytes);
+            // Bun 1.4.4 leaves out the zone in `remoteAddress`; a sender has it by name, not by number.
+            if (fromPort === port && from.split("%")[0] === peerAddress) events.message(bytes);
           },
           // Bun 1.4.4 passes only the error, although its types say that the socket comes first.
           error: (...parts: unknown[]) => events.failed(errorCode(parts.at(-1)) ?? "UNKNOWN"),
@@ -53,8 +54,7 @@ export async function openUdp(
     }
   };
   const socket = await bind();
-  // Bun 1.4.4 leaves out the zone here, and has it in the sender of a datagram.
-  peerAddress = [socket.remoteAddress.address, zone].filter(Boolean).join("%");
+  peerAddress = socket.remoteAddress.address;
   try {
     socket.send(message);
   } catch (error) {
