@@ -109,6 +109,8 @@ export class History implements Outbox {
   readonly #maxBytes: number;
   readonly #log: Log;
   #db: Database | null = null;
+  /** The file for reading alone, until it can be opened for writing. */
+  #reader: Database | null = null;
   /** The file that is open, by its inode; a write to one that was removed is lost. */
   #inode: number | undefined;
   #problem: string | null = null;
@@ -354,6 +356,8 @@ export class History implements Outbox {
   close(): void {
     this.#db?.close();
     this.#db = null;
+    this.#reader?.close();
+    this.#reader = null;
     this.#isRefused = true;
   }
 
@@ -378,7 +382,8 @@ export class History implements Outbox {
 
   #read<Row>(sql: string, ...values: (string | number | null)[]): Row[] {
     try {
-      return this.#db?.query<Row, typeof values>(sql).all(...values) ?? [];
+      const db = this.#db ?? this.#reader;
+      return db?.query<Row, typeof values>(sql).all(...values) ?? [];
     } catch (error) {
       // Of a file that could not be opened, the reason is known.
       if (this.#problem === null) this.#fail(error);
@@ -474,13 +479,12 @@ export class History implements Outbox {
       this.#db = db;
       this.#inode = inodeOf(this.#path);
       open?.close();
+      this.#reader?.close();
+      this.#reader = null;
     } catch (error) {
       this.#fail(error);
-      const url = `file:${encodeURI(this.#path)}?mode=ro`;
-      const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
-      // What was kept can be read, though nothing is.
-      if (!this.#isRefused && this.#db === null)
-        this.#db = attempt(() => new Database(url, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)) ?? null;
+      if (this.#isRefused || this.#db !== null) return;
+      this.#reader ??= readerOf(this.#path, "mode=ro") ?? readerOf(this.#path, "immutable=1");
     }
   }
 
@@ -518,6 +522,18 @@ export class History implements Outbox {
     if (this.#problem !== problem) this.#log.error(`the history cannot be used: ${problem}`);
     this.#problem = problem;
   }
+}
+
+/**
+ * Opens a file to read it; null if that cannot be done. `mode=ro` reads the log too, but needs its files, which are not
+ * there after a clean end and cannot be made on a read-only disk.
+ */
+function readerOf(path: string, how: "mode=ro" | "immutable=1"): Database | null {
+  const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
+  const db = attempt(() => new Database(`file:${encodeURI(path)}?${how}`, flags));
+  if (attempt(() => db?.query("select 1 from sqlite_schema").all())) return db ?? null;
+  db?.close();
+  return null;
 }
 
 const inodeOf = (path: string) => attempt(() => statSync(path).ino);

@@ -1,6 +1,15 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Change, History, packed } from "../../src/watch/history.ts";
@@ -246,6 +255,36 @@ testWith(labMissing)("a read-only disk is told, and what was kept can be read", 
     await run(["umount", folder]);
   }
 });
+
+testWith(labMissing).each(["full", "readonly"])(
+  "what a killed service kept can be read on a disk that is %s",
+  async (fault) => {
+    using killed = open();
+    for (let number = 0; number < 300; number++) killed.addRun(NAME, runAt(number));
+    const standing = { code: "loss", text: "Lost.", sinceMs: EPOCH_MS, document: null };
+    killed.keepStanding(NAME, standing);
+    const disk = join(folder, "disk");
+    mkdirSync(disk);
+    await run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk]);
+    try {
+      const copy = join(disk, "history.db");
+      for (const end of ["", "-wal", "-shm"]) copyFileSync(file + end, copy + end);
+      if (fault === "readonly") await run(["mount", "-o", "remount,ro", disk]);
+      else
+        expect(() => writeFileSync(join(disk, "other"), new Uint8Array(4_000_000))).toThrow(
+          "space",
+        );
+      using history = new History(copy, 256, quietLog);
+      expect(history.addRun(NAME, runAt(300))).toBe(false);
+      expect(history.problem).toContain(fault);
+      const all = { sinceMs: EPOCH_MS, untilMs: 2 * EPOCH_MS, points: 1 };
+      expect(history.series(NAME, all)[0]?.runs).toBe(300);
+      expect(history.standing(NAME).standing).toEqual(standing);
+    } finally {
+      await run(["umount", disk]);
+    }
+  },
+);
 
 test("a notification waits until it is forgotten", () => {
   using history = open();
