@@ -161,7 +161,7 @@ export const change = watchEndpoint({
       in: "path",
       schema: textSchema,
       description: "The number of a change.",
-      example: "17",
+      example: "1801386720000",
     },
   },
   response: changeDetail,

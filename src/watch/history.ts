@@ -189,8 +189,11 @@ export class History implements Outbox {
     const isKept = this.#write((db) => {
       const watch = this.#idOf(db, "watch", name);
       const about = [watch, atMs, kind, text, Number(confirmed), JSON.stringify(diff)];
-      const insert = db.query("insert into change values (null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-      const { lastInsertRowid } = insert.run(...about, before, after, evidence, Number(isToTell));
+      // From the time, so that a file that begins anew does not give the numbers of the last one again.
+      const insert = db.query(`insert into change values (max(?, 1 + coalesce(
+        (select seq from sqlite_sequence where name = 'change'), 0)), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+      const row = [this.#nowMs(), ...about, before, after, evidence, Number(isToTell)];
+      const { lastInsertRowid } = insert.run(...row);
       id = Number(lastInsertRowid);
       if (standing) this.#putStanding(db, watch, standing);
     });

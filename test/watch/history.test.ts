@@ -239,6 +239,18 @@ test("a file that is removed or replaced meanwhile is told, and a new one is beg
   }
 });
 
+test("the number of a change is never given again, also by another file", () => {
+  let nowMs = EPOCH_MS;
+  using history = new History(file, 1, quietLog, () => nowMs++);
+  const add = () => history.addChange(NAME, change(1, {})) as number;
+  const first = [add(), add()];
+  nowMs -= 1000;
+  first.push(add());
+  for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
+  nowMs += 1000;
+  expect(new Set([...first, add(), add()]).size).toBe(5);
+});
+
 testWith(labMissing)("a read-only disk is told, and what was kept can be read", async () => {
   const before = open();
   for (let number = 0; number < 5; number++) before.addRun(NAME, runAt(number));
