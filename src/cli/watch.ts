@@ -108,8 +108,9 @@ async function addWatches(lines: readonly string[], settings: Settings, command:
   });
   const path = await changeFile(settings, (text) => {
     const { watches } = parseSchedule(text, rules);
-    const twice = added.find(({ name }) => watches.some((watch) => watch.name === name));
-    if (twice) throw new WatchError(`${quote(twice.name)} is watched already`);
+    const names = [...watches, ...added].map(({ name }) => name);
+    const twice = names.find((name, at) => names.indexOf(name) < at);
+    if (twice) throw new WatchError(`${quote(twice)} would be watched twice`);
     return `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${lines.join("\n")}\n`;
   });
   return `Added ${plural(added.length, "line")} to ${path}; a running service begins within a second.`;

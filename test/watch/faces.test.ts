@@ -140,11 +140,13 @@ labTest(
     expect(added).toMatchObject({ status: 0, stderr: "" });
     expect(readFileSync(file(), "utf8")).toBe(`${before}ping ::1 every=1d count=2\n`);
     await until(async () => (await names()).includes("ping ::1 count=2"));
-    const twice = await command("add", "ping ::1  count=2 every=5m");
-    expect([twice.status, twice.stderr]).toEqual([
-      1,
-      expect.stringContaining("is watched already"),
-    ]);
+    for (const lines of [["ping ::1  count=2 every=5m"], ["here every=1d", "here every=5m"]]) {
+      const twice = await command("add", ...lines);
+      expect([twice.status, twice.stderr]).toEqual([
+        1,
+        expect.stringContaining("would be watched twice"),
+      ]);
+    }
     const wrong = await command("add", "ping ::1 count=3", "ping a b");
     expect(wrong.status).toBe(2);
     expect(wrong.stderr).toContain('"ping a b" cannot be watched: ');
