@@ -108,16 +108,19 @@ const isAnswer = ({ ip, details }: PathHop) => ip !== null && details?.unanswere
  */
 function chanceOfDisjoint(before: readonly number[], after: readonly number[]): number {
   const total = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
-  const size = total(before);
+  const [least = 0, most = 0] = [before, after].map(total).toSorted((a, b) => a - b);
+  let deals = 1;
+  // Each factor is at least 2, so that this ends early however many answers a document says there were.
+  for (let chosen = 1; chosen <= least; chosen++) {
+    deals *= (most + chosen) / chosen;
+    if (deals === Infinity) return 0;
+  }
   /** How many choices of addresses have a number of answers. */
   const choices = new Map([[0, 1]]);
   for (const count of [...before, ...after]) {
     for (const [sum, ways] of [...choices].toSorted(([a], [b]) => b - a)) {
-      choices.set(sum + count, (choices.get(sum + count) ?? 0) + ways);
+      if (sum + count <= least) choices.set(sum + count, (choices.get(sum + count) ?? 0) + ways);
     }
   }
-  let deals = 1;
-  const all = size + total(after);
-  for (let chosen = 1; chosen <= size; chosen++) deals *= (all - size + chosen) / chosen;
-  return (choices.get(size) ?? 0) / deals;
+  return (choices.get(least) ?? 0) / deals;
 }

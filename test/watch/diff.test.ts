@@ -169,6 +169,24 @@ test.each(["trace", "mtr", "paths"] as const)(
   },
 );
 
+test.each<[about: string, counts: readonly number[]]>([
+  ["two addresses answered 10,000,000,000 times", [1e10, 1e10]],
+  ["40 addresses have sums that all differ", Array.from({ length: 40 }, (_, at) => 2 ** at)],
+])(
+  "paths are compared at once, also where %s",
+  (_, counts) => {
+    const [before, after] = ["a", "b"].map((letter) => {
+      const addresses = counts.map((received, at) => ({
+        ip: `2001:db8::${letter}:${at}`,
+        received,
+      }));
+      return { ...mtr, hops: [{ ...mtr.hops[0], hop: 1, addresses }] };
+    });
+    expect(diff(before as object, after as object)).toMatchObject([{ kind: "path", hop: 1 }]);
+  },
+  5_000,
+);
+
 test("a longer way is told once, where it begins", () => {
   const [before, after] = [
     ["a", "b", "f"],
