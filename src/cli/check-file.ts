@@ -6,6 +6,7 @@ import { reporterOf } from "../tools/reports.ts";
 import type { Question } from "../tools/services.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
+import { shareText } from "../util/text.ts";
 import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { createScreen } from "./screen.ts";
 import type { Answer } from "./tool.ts";
@@ -31,7 +32,8 @@ export function readNames(text: string): readonly string[] {
 
 /**
  * Checks names, prints a line for each as soon as it is known, and returns the exit status: 1 if one does not
- * work. It waits while a service is over its limits. SIGINT ends it.
+ * work. It waits while a service is over its limits. SIGINT ends it, and
+ * standard error has how many names it has checked, because a file with its output is not the whole.
  *
  * @param json true for one document a line instead; that of an error has the name too
  */
@@ -49,6 +51,7 @@ export async function checkNames(
   const end = () => interrupt.abort();
   const screen = createScreen(environment, json, end);
   let areAllWorking = true;
+  let done = 0;
   /** When a service takes requests again, by the clock. */
   let freeMs = 0;
   const ask = async (name: string): Promise<ApiAnswer> => {
@@ -81,11 +84,16 @@ export async function checkNames(
         if (signal.aborted) return;
         screen.complain(`${name}: ${reasonOf(error)}`);
       }
+      done++;
     }
   };
-  process.once("SIGINT", end);
+  const interrupted = () => {
+    end();
+    screen.complain(`interrupted after ${shareText(done, names.length, "name")}`);
+  };
+  process.once("SIGINT", interrupted);
   await Promise.all(Array.from({ length: jobs }, work));
-  process.off("SIGINT", end);
+  process.off("SIGINT", interrupted);
   await screen.flush();
   return areAllWorking ? 0 : 1;
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { readNames } from "../../src/cli/check-file.ts";
 import CHECK from "../../src/tools/check/example.json" with { type: "json" };
 import { sixscopeHere } from "../lab/in-process.ts";
+import { sixscopeProgram } from "../lab/program.ts";
 import { sixscope } from "../lab/service.ts";
 
 const { verdict } = CHECK.details;
@@ -47,6 +48,8 @@ let refusals: Response[] = [];
 /** Requests wait for each other until so many run. */
 let wanted = 1;
 let running = 0;
+/** Gets SIGINT when it asks about the endless name. */
+let child: Bun.Subprocess | undefined;
 let mostRunning = 0;
 
 beforeAll(() => {
@@ -62,6 +65,10 @@ beforeAll(() => {
       mostRunning = Math.max(mostRunning, ++running);
       while (mostRunning < wanted) await Bun.sleep(1);
       running--;
+      if (name === "endless.example") {
+        child?.kill("SIGINT");
+        await new Promise(() => {});
+      }
       const [status, document] = ANSWERS[name] ?? [200, { ...CHECK, name }];
       return Response.json(document, { status });
     },
@@ -159,6 +166,23 @@ test.each([1, 3])("--jobs %d: no more run at once", async (jobs) => {
   expect(lines.length).toBe(names.length);
   expect(asked.toSorted()).toEqual(names.toSorted());
   expect(mostRunning).toBe(jobs);
+});
+
+test("SIGINT is told on standard error, with how much there is", async () => {
+  const file = join(folder, "endless");
+  writeFileSync(file, "a.example\nendless.example\nc.example\n");
+  const [program = "", ...args] = await sixscopeProgram();
+  const ours = ["check", "--file", file, "--jobs", "1", "--json", "--server", server.url.origin];
+  const spawned = Bun.spawn([program, ...args, ...ours], {
+    env: {},
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  child = spawned;
+  const [stdout, stderr] = [new Response(spawned.stdout), new Response(spawned.stderr)];
+  expect(await stdout.json()).toEqual({ ...CHECK, name: "a.example" });
+  expect(await stderr.text()).toBe("sixscope: interrupted after 1 of 3 names\n");
+  expect(await spawned.exited).toBe(1);
 });
 
 test("parameters go along with each name", async () => {
