@@ -32,8 +32,8 @@ export function readNames(text: string): readonly string[] {
 
 /**
  * Checks names, prints a line for each as soon as it is known, and returns the exit status: 1 if one does not
- * work. It waits while a service is over its limits. SIGINT ends it, and
- * standard error has how many names it has checked, because a file with its output is not the whole.
+ * work. It waits while a service is over its limits. SIGINT ends it, and standard error says how many names it has
+ * checked, because a file with its output is not the whole.
  *
  * @param json true for one document a line instead; that of an error has the name too
  */

@@ -7,7 +7,7 @@ import { servedEndpoint } from "../server/endpoints.ts";
 import { MAX_ROUNDS, MAX_ROUNDS_ALONE } from "../tools/mtr/result.ts";
 import type { Endpoint } from "../tools/services.ts";
 import type { Tool } from "../tools/table.ts";
-import { attempt } from "../util/errors.ts";
+import { reasonOf } from "../util/errors.ts";
 import { about, firstClause } from "./about.ts";
 import { type CallEndpoint, callHere, type OwnChoices, openHere } from "./call-here.ts";
 import { callServer, isPrivateWay, ownKey, parseServer, readKey } from "./call-server.ts";
@@ -130,10 +130,11 @@ export function addTool(
 
 /** The names of a file or of standard input. Ends the command if there are none. */
 async function namesOf(file: string, command: Command): Promise<readonly string[]> {
-  const text = file === "-" ? await Bun.stdin.text() : (attempt(() => readRegularFile(file)) ?? "");
-  const names = readNames(text);
-  if (names.length > 0) return names;
-  return command.error(`error: --file: a file with a name on each line.`);
+  const wrong = (why: string) =>
+    command.error(`error: --file: a file with a name on each line; ${why}.`);
+  const read = async () => (file === "-" ? await Bun.stdin.text() : readRegularFile(file));
+  const names = readNames(await read().catch((error) => wrong(reasonOf(error))));
+  return names.length > 0 ? names : wrong("it has none");
 }
 
 /** The options of parameters. */

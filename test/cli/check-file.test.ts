@@ -193,6 +193,22 @@ test("parameters go along with each name", async () => {
   expect(refused.status).toBe(2);
 });
 
+test.each<[about: string, file: () => string, why: string]>([
+  [
+    "a file that is not there",
+    () => "nowhere",
+    "ENOENT: no such file or directory, open 'nowhere'",
+  ],
+  ["a folder", () => folder, "it is a directory"],
+  ["no names", () => join(folder, "empty"), "it has none"],
+])("%s is told as what it is", async (_, file, why) => {
+  writeFileSync(join(folder, "empty"), "# nothing\n");
+  const { status, stderr } = await sixscopeHere(["check", "--file", file()]);
+  const [line] = stderr.split("\n");
+  expect(line).toBe(`sixscope: --file: a file with a name on each line; ${why}.`);
+  expect(status).toBe(2);
+});
+
 test.each<[about: string, args: readonly string[], line: string]>([
   ["both", ["check", "a.example", "--file", "-"], "sixscope: a name and --file exclude each other"],
   [

@@ -47,7 +47,7 @@ const OPTIONS: Readonly<Record<string, readonly [must: string, ...wrong: string[
   "mtr --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
   "check --port": [WHOLE(1, 65_535), "0", "65536", "https", ""],
   "check --jobs": [WHOLE(1, 64), "0", "65", "many", ""],
-  "check --file": ["a file with a name on each line", "/nowhere", "/dev/null", "/", ""],
+  "check --file": ["a file with a name on each line; it is not a regular file", "/dev/null"],
   "mtu --flow-label": [WHOLE(0, 1_048_575), "1048576", ""],
   "dns --reverse": ["an IPv4 or IPv6 address", "example.com", "1.2.3", ""],
   ...Object.fromEntries(

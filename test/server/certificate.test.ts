@@ -47,16 +47,14 @@ function use(days: 2 | 3 | 20): void {
 }
 
 describe("a path that is not a file", () => {
-  const paths: [string, () => string][] = [
-    ["a FIFO", () => join(folder, "fifo")],
-    ["a device", () => "/dev/zero"],
-    ["a folder", () => folder],
+  const paths: [string, () => string, why: string][] = [
+    ["a FIFO", () => join(folder, "fifo"), "it is not a regular file"],
+    ["a device", () => "/dev/zero", "it is not a regular file"],
+    ["a folder", () => folder, "it is a directory"],
   ];
-  test.each(paths)("is refused at once, not waited for: %s", async (_, path) => {
+  test.each(paths)("is refused at once, not waited for: %s", async (_, path, why) => {
     await run(["mkfifo", "-m", "600", join(folder, "fifo")]);
-    expect(() => readCertificate({ ...files, certFile: path() })).toThrow(
-      "it is not a regular file",
-    );
+    expect(() => readCertificate({ ...files, certFile: path() })).toThrow(why);
     rmSync(join(folder, "fifo"));
   });
 });

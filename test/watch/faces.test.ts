@@ -254,7 +254,7 @@ labTest("where nothing is watched, no history is made", async () => {
   const listed = await sixscopeHere(["watch", "list"], settings);
   expect(listed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^nothing is watched/) });
   mkdirSync(none);
-  const told = `cannot read the file of watches, ${none}: it is not a regular file`;
+  const told = `cannot read the file of watches, ${none}: it is a directory`;
   await until(async () => quiet.stderr().includes(told));
   expect(await (await fetch(new URL("/readyz", quiet.url))).text()).toBe("ready\n");
   expect(existsSync(history)).toBe(false);
