@@ -6,7 +6,7 @@ import { ownName } from "../platform/users.ts";
 import { scheduleRules } from "../server/endpoints.ts";
 import { askWatch, askWatches } from "../server/status.ts";
 import { attempt, orThrow, reasonOf } from "../util/errors.ts";
-import { plural, printable, quote } from "../util/text.ts";
+import { inWords, plural, printable, quote } from "../util/text.ts";
 import { moment, momentMs } from "../watch/endpoint.ts";
 import { parseSchedule, parseWatch, WatchError } from "../watch/schedule.ts";
 import { about } from "./about.ts";
@@ -152,7 +152,9 @@ async function listWatches(json: true | undefined, settings: Settings) {
   const wrong = document.details.wrong.map(({ line, text }) => lineOf(`line ${line}`, text));
   if (problem) wrong.unshift(lineOf(`The history is not kept: ${problem}`));
   const lines = document.watches.map(({ name, verdict }) =>
-    lineOf(name, verdict?.code ?? "no run yet", verdict && `since ${verdict.since}`, verdict?.text),
+    verdict
+      ? lineOf(name, inWords(verdict.code), `since ${verdict.since}`, verdict.text)
+      : lineOf(name, "no run yet"),
   );
   return [...wrong, ...lines].join("\n") || NOTHING_WATCHED;
 }
@@ -170,7 +172,7 @@ async function showWatch(
   const parts = document.series.map(({ at, runs, median, loss, code, gap }) =>
     lineOf(
       ...[at, plural(runs, "run"), median !== null && `median ${median} ms`],
-      ...[loss !== null && `loss ${loss} %`, code, gap],
+      ...[loss !== null && `loss ${loss} %`, code && inWords(code), gap],
     ),
   );
   const changes = document.changes.map(({ at, kind, text }) => lineOf(at, kind, text));

@@ -146,9 +146,9 @@ function findings(
     new Set(steps.flatMap(({ name, finding }) => (finding ? `${name} ${finding}` : [])));
   const [old, now] = [foundBy(before), foundBy(after)];
   return [...old.symmetricDifference(now)].map((each) => {
-    const [step = "", finding] = each.split(" ");
+    const [step = "", finding = ""] = each.split(" ");
     const isNew = now.has(each);
-    const text = `The step ${step} ${isNew ? "finds" : "does not find any more"}: ${finding}.`;
+    const text = `The step ${step} ${isNew ? "finds" : "does not find any more"}: ${inWords(finding)}.`;
     const [is, not] = [finding, null];
     return { kind: "finding", text, before: isNew ? not : is, after: isNew ? is : not, step };
   });

@@ -187,6 +187,15 @@ test.each<[about: string, counts: readonly number[]]>([
   5_000,
 );
 
+test("a finding is told in words", () => {
+  const [difference] = diff(check, withValues(check, { "steps.4.finding": "http-error" }));
+  const { name } = check.steps[4] as { name: string };
+  expect(difference).toMatchObject({
+    text: `The step ${name} finds: http error.`,
+    after: "http-error",
+  });
+});
+
 test("a longer way is told once, where it begins", () => {
   const [before, after] = [
     ["a", "b", "f"],

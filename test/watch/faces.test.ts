@@ -106,11 +106,11 @@ labTest("all faces say the same of a run, and of a line that is wrong", async ()
 
   const listed = await command("list");
   expect(listed.stdout).toContain(NAME);
-  expect(listed.stdout).toContain("no-loss");
+  expect(listed.stdout).toContain("no loss");
   const told = JSON.parse((await command("list", "--json")).stdout);
   expect(told.watches[0].name).toBe(NAME);
   const shown = await command("show", "ping", TARGET, "count=1", "--since", "1h");
-  expect(shown.stdout).toContain("no-loss");
+  expect(shown.stdout).toContain("no loss");
   expect(shown.status).toBe(0);
 });
 
@@ -165,6 +165,18 @@ labTest(
     expect((await ask("/watch")).document.details.wrong).toEqual([]);
   },
 );
+
+labTest("sixscope watch says errors in words", async () => {
+  await command("add", "here", "eth9", "every=10s");
+  const lineOfIt = async () =>
+    (await command("list")).stdout.split("\n").find((line) => line.startsWith("here eth9"));
+  await until(async () => /since/.test((await lineOfIt()) ?? ""));
+  expect(await lineOfIt()).toMatch(
+    /^here eth9 {2}invalid parameter {2}since \S+ {2}interface: one of/,
+  );
+  expect((await command("show", "here", "eth9")).stdout).toContain("  invalid parameter\n");
+  await command("remove", "here", "eth9");
+});
 
 labTest(
   "a target that stops replying is told once, with both sides, as an event, and to a receiver",
