@@ -42,7 +42,7 @@ import { isHeard, tracedHops, type Way } from "./path.ts";
 import { sendPairs } from "./probes.ts";
 import { followRedirect } from "./redirect.ts";
 import type { CheckPath, Ended, Seen, Step } from "./result.ts";
-import { type Part, PLAIN_PORT, type Through, transact } from "./transaction.ts";
+import { type Part, PLAIN_PORT, type Redirect, type Through, transact } from "./transaction.ts";
 import { checkVerdict, compareFamilies, isWeb, MAX_ADDRESSES, mayBeHere } from "./verdict.ts";
 import { stepOf, type View, viewsOf } from "./views.ts";
 
@@ -148,8 +148,10 @@ export async function hear(
     const through = { gate: services.gate, caller, signal };
     let why = OVER;
     const followed = new Map<string, ReturnType<typeof followRedirect>>();
-    const follow = (to: string) =>
-      followed.getOrInsertComputed(to, () => followRedirect(service, to, through, services));
+    const follow = (redirect: Redirect) =>
+      followed.getOrInsertComputed(redirect.to, () =>
+        followRedirect(service, redirect, through, services),
+      );
     const depthOf = (turn: number): Through["depth"] => {
       if (!isWeb(port)) return turn === 1 ? "handshake" : "connect";
       if (!isOfIpv6 && turn > COMPARED) return "connect";

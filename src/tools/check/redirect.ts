@@ -13,6 +13,7 @@ import {
   authorityOf,
   clip,
   PLAIN_PORT,
+  type Redirect,
   type Service,
   type Through,
   TLS_PORT,
@@ -35,12 +36,12 @@ const urlOf = (service: Service) =>
 /** Follows a redirect over IPv6, as a browser does, and says what is wrong with where it leads; null if nothing is. */
 export async function followRedirect(
   from: Service,
-  location: string,
+  redirect: Redirect,
   through: Omit<Through, "depth">,
   services: Asked,
 ): Promise<Found | null> {
   const seen = new Set([urlOf(from)]);
-  let [service, next]: [Service, string] = [from, location];
+  let [service, { to: next, setsCookie }] = [from, redirect];
   while (true) {
     const url = URL.parse(next, urlOf(service));
     const broken = (why: string, finding: Finding = "redirect-broken") => {
@@ -48,6 +49,8 @@ export async function followRedirect(
     };
     if (url === null || !/^https?:$/.test(url.protocol))
       return broken("which is no page of the web");
+    // With its cookie, a server may have another answer for the same page.
+    if (seen.has(url.href) && setsCookie) return null;
     if (seen.has(url.href)) return broken("where it came from", "redirect-loop");
     if (seen.size > MAX_REDIRECTS)
       return broken(`after ${MAX_REDIRECTS} other redirects`, "redirect-loop");
@@ -64,7 +67,7 @@ export async function followRedirect(
     if (ips === null) return null;
     if (ips.length === 0) return broken("which has no IPv6 address", "redirect-without-ipv6");
     let why: string | null = "whose address this service may not connect to";
-    let to: string | undefined;
+    let behind: Redirect | undefined;
     let left = MAX_TRIED;
     for (const ip of ips) {
       if (left === 0 || why === null) break;
@@ -72,14 +75,15 @@ export async function followRedirect(
       left--;
       why = null;
       service = { ip, port, name, isTls, path: url.pathname + url.search };
-      to = await transact(service, { ...through, depth: "request" }, (part) => {
+      behind = await transact(service, { ...through, depth: "request" }, (part) => {
         const silence = `no connection comes about (${inWords(`${part.reason}`)})`;
         if (hasFailed(part)) why = `and there: ${(part.text ?? silence).replace(/\.$/, "")}`;
       });
     }
     if (why !== null) return broken(why);
-    if (to === undefined) return null;
-    next = to;
+    if (behind === undefined) return null;
+    next = behind.to;
+    setsCookie ||= behind.setsCookie;
   }
 }
 

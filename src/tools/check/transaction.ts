@@ -35,7 +35,13 @@ export interface Through {
   /** `request` asks for a page, `body` reads it too. */
   readonly depth: "connect" | "handshake" | "request" | "body";
   /** Follows a redirect, and says what is wrong with where it leads; null if nothing is. */
-  follow?(location: string): Promise<Found | null>;
+  follow?(redirect: Redirect): Promise<Found | null>;
+}
+
+/** Where a response redirects to, and whether it sets a cookie, which a browser would send there. */
+export interface Redirect {
+  readonly to: string;
+  readonly setsCookie: boolean;
 }
 
 /** The parts of a transaction, in their order. */
@@ -65,6 +71,7 @@ type Fail = (error: unknown) => void;
 interface Answer {
   readonly status: number;
   readonly location: string | undefined;
+  readonly setsCookie: boolean;
   /** The body's length as the head says it; null if it does not. */
   readonly length: number | null;
   /** True for chunks; without them and a length, a body ends with the connection, or its stream. */
@@ -242,7 +249,8 @@ async function askHttp1(socket: Socket, service: Service, wait: Wait): Promise<A
   const length = isEmpty(status) ? 0 : hasChunks ? null : lengthOf(headers.get("content-length"));
   const listen: Answer["listen"] = (take, end) =>
     void socket.on("data", take).on("end", end).resume();
-  return { status, location: headers.get("location"), length, hasChunks, rest, listen };
+  const [location, setsCookie] = [headers.get("location"), headers.has("set-cookie")];
+  return { status, location, setsCookie, length, hasChunks, rest, listen };
 }
 
 /** Asks over HTTP/2; RFC 9113. */
@@ -272,7 +280,7 @@ async function askHttp2(socket: TLSSocket, service: Service, wait: Wait): Promis
   };
   const status = Number(headers[":status"]);
   return {
-    ...{ status, location: text("location") },
+    ...{ status, location: text("location"), setsCookie: "set-cookie" in headers },
     length: isEmpty(status) ? 0 : lengthOf(text("content-length")),
     listen(take, end, reject) {
       failed.catch(reject);
@@ -297,7 +305,7 @@ export async function transact(
   service: Service,
   { gate, caller, signal, depth, follow }: Through,
   tell: (part: Part) => void,
-): Promise<string | undefined> {
+): Promise<Redirect | undefined> {
   const { ip, port, name, isTls } = service;
   const destination = { target: tryParseIp(ip) as IpAddress, port, caller };
   const hasTls = isTls && depth !== "connect";
@@ -343,11 +351,12 @@ export async function transact(
       : await askHttp1(socket, service, wait);
     const seen = await judgeAnswer(answer, depth === "body", wait);
     const about = { ...seen, ms: took(), isRead: depth === "body" };
-    const location = isRedirect(answer.status) && !seen.finding ? answer.location : undefined;
-    const wrong = location !== undefined && (await follow?.(location));
+    const { status, location: to, setsCookie } = answer;
+    const redirect = isRedirect(status) && !seen.finding && to !== undefined && { to, setsCookie };
+    const wrong = redirect && (await follow?.(redirect));
     // A redirect's request has worked; where it leads to is not this address.
     note(wrong ? { ...about, ...wrong, reason: null } : about);
-    return location;
+    return redirect || undefined;
   } catch (end) {
     if (!(end instanceof NoAnswer)) throw end;
     if (kind === "connect") note({ reason: await reasonWithout(ip, end) });

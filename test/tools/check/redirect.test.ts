@@ -44,7 +44,8 @@ beforeAll(async () => {
   const answer: RequestListener = ({ url = "/", headers }, response) => {
     asked.push(`${headers.host}${url}`);
     const left = Number(/^\/count\/(\d)$/.exec(url)?.[1] ?? 1) - 1;
-    if (left > 0) response.writeHead(302, { Location: `/count/${left}` });
+    if (url === "/cookie") response.writeHead(302, { Location: url, "Set-Cookie": "a=1" });
+    else if (left > 0) response.writeHead(302, { Location: `/count/${left}` });
     else response.writeHead(url === "/broken" ? 503 : 200);
     response.end();
   };
@@ -60,7 +61,7 @@ const follow = (location: string) => {
   asked = [];
   const { signal } = new AbortController();
   const through = { gate: new Gate(), caller: { client: "" }, signal };
-  return followRedirect(FROM, location, through, services);
+  return followRedirect(FROM, { to: location, setsCookie: false }, through, services);
 };
 
 testWith(labMissing).each<[what: string, location: string, finding: string | null, asks: number]>([
@@ -68,6 +69,7 @@ testWith(labMissing).each<[what: string, location: string, finding: string | nul
   ["another page of the same name", "/page?x=1", null, 1],
   ["a name with one address that works", "http://half.example/", null, 1],
   ["a page behind five redirects", "/count/5", null, 5],
+  ["a page that wants its cookie", "/cookie", null, 1],
   ["more than five redirects", "/count/9", "redirect-loop", 5],
   ["itself", "/", "redirect-loop", 0],
   ["a name without an IPv6 address", "http://ipv4.example/", "redirect-without-ipv6", 0],

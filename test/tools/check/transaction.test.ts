@@ -117,7 +117,7 @@ async function partsOf(
   const { signal } = new AbortController();
   const parts: Part[] = [];
   const through = { gate: new Gate(), caller: { client: "" }, signal, depth, ...more };
-  const location = await transact(service, through, (part) => parts.push(part));
+  const location = (await transact(service, through, (part) => parts.push(part)))?.to;
   return { parts, location, kinds: parts.map(({ kind, reason }) => `${kind} ${reason}`) };
 }
 
@@ -156,7 +156,7 @@ testWith(labMissing)("a redirect's request has worked, wherever it leads", async
   [answer, isDripped] = ["HTTP/1.1 301 M\r\nLocation: https://x.example/\r\n\r\n", false];
   const followed: string[] = [];
   const { parts, location } = await partsOf(SERVICE, "request", {
-    async follow(to) {
+    async follow({ to }) {
       followed.push(to);
       return { finding: "redirect-broken", text: "It redirects to nowhere." };
     },
