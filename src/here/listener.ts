@@ -26,7 +26,7 @@ import {
   solicitationOf,
   TYPE,
 } from "./discovery.ts";
-import type { Interface } from "./kernel.ts";
+import type { Interface, OwnAddress } from "./kernel.ts";
 
 /** A router of the link, with the last that it said. */
 export interface Router extends Advertisement {
@@ -116,12 +116,17 @@ export class Listener implements Disposable {
   readonly #raw: CarriedSocket;
   readonly #packet: CarriedSocket;
   readonly #links: ReadonlyMap<number, Notes>;
+  readonly #own: ReadonlySet<string>;
   readonly #questions = new Map<string, Question>();
   #readMs = performance.now();
 
-  /** @throws SystemError `EPERM` without CAP_NET_RAW where the process was not started with the sockets */
-  constructor(links: readonly Interface[]) {
+  /**
+   * @param addresses those of this machine: what comes to another one is for a container, and no firewall drops it
+   * @throws SystemError `EPERM` without CAP_NET_RAW where the process was not started with the sockets
+   */
+  constructor(links: readonly Interface[], addresses: readonly OwnAddress[]) {
     this.#links = new Map(links.map((link) => [link.index, newNotes(link)]));
+    this.#own = new Set(addresses.map(({ ip }) => formatIpv6(ip)));
     using opened = new DisposableStack();
     this.#raw = opened.use(new CarriedSocket("discovery"));
     this.#packet = opened.use(new CarriedSocket("packets"));
@@ -230,7 +235,10 @@ export class Listener implements Disposable {
       routers.set(key, { ip, ...advertisement, heardMs });
     if (neighbour && answered.size < MAX_NEIGHBOURS) answered.add(formatIpv6(neighbour));
     const [type = 0] = message;
-    if (advertisement || neighbour || type === TYPE["Packet Too Big"]) arrived.add(type);
+    const isWatched = advertisement || neighbour || type === TYPE["Packet Too Big"];
+    const destination = formatIpv6(ipv6FromBytes(packet.subarray(24, 40)));
+    const isForHere = packet[24] === 0xff || this.#own.has(destination);
+    if (isWatched && isForHere) arrived.add(type);
   }
 
   [Symbol.dispose](): void {

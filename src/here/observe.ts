@@ -51,7 +51,7 @@ export function observe(
 
 async function listen(links: readonly Interface[], isTried: Promise<unknown>, signal: AbortSignal) {
   const before = readMachine();
-  const opened = links.length > 0 ? openListener(links) : null;
+  const opened = links.length > 0 ? openListener(links, before) : null;
   using listener = opened instanceof Listener ? opened : null;
   /** Why nothing could be heard: the system call that failed and its errno name; null if it could. */
   const withoutRaw = typeof opened === "string" ? opened : null;
@@ -77,9 +77,9 @@ async function listen(links: readonly Interface[], isTried: Promise<unknown>, si
 }
 
 /** The listener, or why there is none: the system call that failed and its errno name. */
-function openListener(links: readonly Interface[]): Listener | string {
+function openListener(links: readonly Interface[], { addresses }: Machine): Listener | string {
   try {
-    return new Listener(links);
+    return new Listener(links, addresses);
   } catch (error) {
     if (error instanceof SystemError) return error.message;
     throw error;

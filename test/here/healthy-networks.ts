@@ -168,6 +168,30 @@ export const HEALTHY: readonly Trial[] = [
     },
     { reaches: false },
   ),
+  healthy("a container behind it, to which it forwards what says Packet Too Big", {
+    interfaces: ["eth0", "eth1"],
+    first: setting("all/forwarding", 1),
+    routers: [
+      {
+        serves: ["2001:db8:1::/64", "2001:db8:2::/64"],
+        first:
+          "ip route add 2001:db8:ffff:1::/64 via fe80::ff dev out mtu 1280; ip route add 2001:db8:2::/64 via fe80::ff:fe00:5 dev eth0",
+      },
+      {
+        ...{ link: "eth1", serves: [] },
+        first: "ip route add 2001:db8:ffff:1::/64 via fe80::ff:fe00:6 dev eth0",
+      },
+    ],
+    ip: [...(STATIC.ip ?? []), "addr add 2001:db8:2::6/64 dev eth1"],
+    settled: [...(STATIC.settled ?? []), "eth1 2001:db8:2::6/64"],
+    later: [
+      [
+        "router2",
+        // Each destination is told once.
+        "(for each in $(seq 30); do sleep 0.2; ping -6 -n -c 1 -W 1 -M do -s 1400 2001:db8:ffff:1::$each; done) >/dev/null 2>&1 &",
+      ],
+    ],
+  }),
   healthy(
     "resolvers in the advertisement",
     {
