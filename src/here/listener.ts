@@ -75,8 +75,8 @@ const FILTER = encodeBpf([
 ]);
 
 /** What is known of a link: packets before the firewall, those behind it, and the own ones on their way out. */
-const newNotes = ({ index, hardware }: Interface) => ({
-  ...{ index, hardware },
+const newNotes = ({ index, hardware, isPointToPoint }: Interface) => ({
+  ...{ index, hardware, isPointToPoint },
   /** By their addresses, the first that was heard first. */
   routers: new Map<string, Router>(),
   /** Targets of the advertisements of neighbours, and those of the own duplicate address detection. */
@@ -109,6 +109,8 @@ interface Question {
 
 const isAnswered = ({ notes: { answered, routers }, ip }: Question) =>
   ip ? answered.has(formatIpv6(ip)) : routers.size > 0;
+
+const isOver = ({ sinceMs }: Question) => performance.now() - sinceMs >= ANSWERED_MS;
 
 /** Listens on links until it is closed, and asks their routers and gateways. */
 export class Listener implements Disposable {
@@ -144,6 +146,8 @@ export class Listener implements Disposable {
   ask(index: number, ip: Ipv6Address | null): void {
     const notes = this.#links.get(index);
     if (notes === undefined || this.#questions.size >= MAX_QUESTIONS) return;
+    // There, nobody needs to answer.
+    if (ip && notes.isPointToPoint) return;
     const key = `${index} ${ip && formatIpv6(ip)}`;
     this.#questions.getOrInsert(key, { notes, ip, sinceMs: performance.now(), count: 0 });
   }
@@ -162,14 +166,14 @@ export class Listener implements Disposable {
 
   /** True if every question has its answer, or was asked for long enough. */
   isDone(): boolean {
-    const isOver = ({ sinceMs }: Question) => performance.now() - sinceMs >= ANSWERED_MS;
     return this.#questions.values().every((each) => isAnswered(each) || isOver(each));
   }
 
-  /** Those that were asked, and whether they have answered. */
+  /** Those that were asked, and whether they have answered; null if they still may. */
   gateways() {
+    const answersOf = (each: Question) => isAnswered(each) || (isOver(each) ? false : null);
     return [...this.#questions.values()].flatMap((each) =>
-      each.ip ? [{ index: each.notes.index, ip: each.ip, answers: isAnswered(each) }] : [],
+      each.ip ? [{ index: each.notes.index, ip: each.ip, answers: answersOf(each) }] : [],
     );
   }
 

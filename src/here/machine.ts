@@ -1,6 +1,6 @@
 /** This machine's own IPv6 as its kernel has it. */
 import { existsSync } from "node:fs";
-import { type Ipv6Address, ipv6At, isLinkLocal } from "../addr/ipv6.ts";
+import { type Ipv6Address, ipv6At, ipv6FromWords, isLinkLocal } from "../addr/ipv6.ts";
 import { int, openSocket, socketName } from "../icmp/socket/socket.ts";
 import { libc, socketOption } from "../platform/libc.ts";
 import { OPTION, SOCK, SOCKADDR } from "../platform/linux.ts";
@@ -25,6 +25,8 @@ const ALL_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
 const LOCAL_TABLE = 255;
 /** Nothing is ever sent to it. */
 const UNUSED_PORT = 9;
+/** Stands for the Internet, 2000::/3: nothing is sent to it. */
+export const ANYWHERE = ipv6FromWords(0x2000_0000, 0, 0, 1);
 
 /** This machine's IPv6 at one moment. */
 export type Machine = Readonly<ReturnType<typeof readMachine>>;
@@ -49,6 +51,8 @@ export function readMachine() {
       // The kernel shows default routes last.
       .sort((a, b) => a.prefix.length - b.prefix.length)
       .slice(0, MAX.routes),
+    /** The way to the Internet. */
+    way: hasIpv6 ? wayTo(ANYWHERE) : null,
     readMs,
   };
 }

@@ -1,9 +1,9 @@
 /** A look at the links of this machine: what its routers say, whether its gateways are there, and what its firewall drops. */
-import type { Ipv6Address } from "../addr/ipv6.ts";
+import { prefixContains } from "../addr/prefix.ts";
 import { SystemError } from "../platform/libc.ts";
-import type { Interface } from "./kernel.ts";
+import type { Interface, Route } from "./kernel.ts";
 import { Listener } from "./listener.ts";
-import { type Machine, readMachine } from "./machine.ts";
+import { ANYWHERE, type Machine, readMachine } from "./machine.ts";
 
 /** A router may answer only every three seconds (RFC 4861 section 10), half a second late. */
 const LISTEN_MS = 3600;
@@ -16,7 +16,7 @@ const MAX_LINKS = 8;
 /** This machine before and after its links were listened on. */
 export type Observation = Awaited<ReturnType<typeof observe>>;
 
-/** A gateway of a default route, or a router that was heard. */
+/** A gateway of a way out, or a router that was heard. */
 export type Gateway = Observation["gateways"][number];
 
 /** The default routes that are in use: to everywhere, or to all global unicast addresses. */
@@ -25,7 +25,7 @@ export const defaultRoutes = ({ routes }: Machine) =>
     ({ prefix, kind, expiresSeconds }) =>
       kind === "unicast" &&
       prefix.length <= 3 &&
-      (prefix.length === 0 || (prefix.network as Ipv6Address).word0 >>> 29 === 1) &&
+      prefixContains(prefix, ANYWHERE) &&
       (expiresSeconds === null || expiresSeconds > 0),
   );
 
@@ -33,30 +33,41 @@ export const defaultRoutes = ({ routes }: Machine) =>
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Listens on links while it asks, and reads the kernel's tables before and after. Takes 3.6 s, and up to 5 s where an
- * answer or an address is still open.
+ * Listens on links while it asks, and reads the kernel's tables before and after. Takes 3.6 s, up to 5 s where an
+ * answer or an address is still open, and 3 s more where a gateway is there only after.
  *
  * @param links those that may be asked, the most important first
+ * @param hopsOf where the packets of a machine go, whose gateways are asked
  * @param isTried resolves when all else that leaves over these links has had its answer
  */
 export function observe(
   links: readonly Interface[],
+  hopsOf: HopsOf,
   isTried: Promise<unknown>,
   signal: AbortSignal,
 ) {
-  const look = last.then(() => listen(links.slice(0, MAX_LINKS), isTried, signal));
+  const look = last.then(() => listen(links.slice(0, MAX_LINKS), hopsOf, isTried, signal));
   last = look.catch(() => {});
   return look;
 }
 
-async function listen(links: readonly Interface[], isTried: Promise<unknown>, signal: AbortSignal) {
+type HopsOf = (machine: Machine) => Route["hops"];
+
+async function listen(
+  links: readonly Interface[],
+  hopsOf: HopsOf,
+  isTried: Promise<unknown>,
+  signal: AbortSignal,
+) {
   const before = readMachine();
   const opened = links.length > 0 ? openListener(links, before) : null;
   using listener = opened instanceof Listener ? opened : null;
   /** Why nothing could be heard: the system call that failed and its errno name; null if it could. */
   const withoutRaw = typeof opened === "string" ? opened : null;
-  for (const { index, via } of defaultRoutes(before).flatMap(({ hops }) => hops))
-    if (via) listener?.ask(index, via);
+  const askGateways = (machine: Machine) => {
+    for (const { index, via } of hopsOf(machine)) if (via) listener?.ask(index, via);
+  };
+  askGateways(before);
   // Whoever waits for it is told if it fails.
   isTried.catch(() => {});
   const startMs = performance.now();
@@ -65,7 +76,9 @@ async function listen(links: readonly Interface[], isTried: Promise<unknown>, si
     const ms = performance.now() - startMs;
     const isHeard = !listener || (ms >= LISTEN_MS && listener.isDone());
     const after = isHeard && Bun.peek.status(isTried) !== "pending" ? readMachine() : null;
-    const isSettled = after?.addresses.every(({ state }) => state !== "tentative");
+    if (after) askGateways(after);
+    const isSettled =
+      (listener?.isDone() ?? true) && after?.addresses.every(({ state }) => state !== "tentative");
     if (after && (isSettled || ms >= TENTATIVE_MS)) {
       listener?.read();
       const [heard, gateways] = [listener?.heard() ?? [], listener?.gateways() ?? []];

@@ -77,7 +77,7 @@ describeWith(labMissing, tunMissing)("what comes over a link", () => {
   async function look(packets: readonly Uint8Array[]): Promise<Observation> {
     const links = readMachine().interfaces.filter(({ name }) => name === DEVICE);
     while (next());
-    const looking = observe(links, Promise.resolve(), new AbortController().signal);
+    const looking = observe(links, () => [], Promise.resolve(), new AbortController().signal);
     while (next()?.[40] !== ROUTER_SOLICITATION) await Bun.sleep(1);
     for (const packet of packets) writeSync(tun, packet);
     return await looking;

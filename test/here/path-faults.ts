@@ -93,6 +93,41 @@ const ROUTES: readonly Trial[] = [
       settled: ["default via 2001:db8:1::99 dev eth0"],
     },
   ),
+  ...(
+    [
+      ["::/1", ["route add ::/1 via fe80::dead dev eth0"], ""],
+      [
+        "the route to the resolver, beside a good default route",
+        [
+          "route add default via fe80::1 dev eth0",
+          "route add 2001:db8:ffff::/64 via fe80::dead dev eth0",
+        ],
+        "",
+      ],
+      [
+        "a default route that comes meanwhile",
+        [],
+        "(sleep 2; ip -6 route add default via fe80::dead dev eth0) >/dev/null 2>&1 &",
+      ],
+      [
+        "a route of a next hop object",
+        [],
+        "echo 0 > /proc/sys/net/ipv4/nexthop_compat_mode; ip nexthop add id 1 via fe80::dead dev eth0; ip -6 route add default nhid 1",
+      ],
+    ] as const
+  ).map(([name, routes, later]) =>
+    broken(
+      `a gateway that does not exist, by ${name}`,
+      "gateway-silent",
+      ["eth0", "fe80::dead"],
+      {
+        ip: ["addr add 2001:db8:1::5/64 dev eth0", ...routes],
+        settled: ["eth0 2001:db8:1::5/64"],
+        later: [["client", later]],
+      },
+      { lacks: ["fe80::1"] },
+    ),
+  ),
   broken(
     "a router that went down after its advertisement",
     "gateway-silent",

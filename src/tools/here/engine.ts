@@ -5,14 +5,14 @@ import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import { formatPrefix, type Prefix } from "../../addr/prefix.ts";
 import { type DnsServer, parseResolvConf } from "../../dns/server.ts";
 import type { Interface } from "../../here/kernel.ts";
-import { type Machine, readMachine } from "../../here/machine.ts";
+import { type Machine, readMachine, wayTo } from "../../here/machine.ts";
 import { defaultRoutes, type Observation, observe } from "../../here/observe.ts";
 import type { Prober } from "../../icmp/prober/prober.ts";
 import { tryRead } from "../../platform/regular-file.ts";
 import { firstTrue } from "../../util/text.ts";
 import { STEPS } from "./codes.ts";
 import type { HereStep } from "./result.ts";
-import { tryResolvers, wayOut } from "./tries.ts";
+import { isOutside, tryResolvers } from "./tries.ts";
 import { acceptsAdvertisements, type Facts, judge, judgeStep } from "./verdict.ts";
 
 /** The stub of systemd-resolved, and where the resolvers are that it asks. */
@@ -48,16 +48,23 @@ export async function lookHere(
   const { hasIpv6 } = before;
   const asked = hasIpv6 ? behindStub(servers) : [];
   const candidates = candidatesOf(before);
-  const hops = defaultRoutes(before).flatMap((route) => route.hops);
-  const ways = [hasIpv6 ? wayOut(asked) : null, ...hops];
-  const onWay = ways.flatMap((way) => candidates.filter(({ index }) => index === way?.index));
+  const targets = asked.filter(isOutside).filter(({ zone }) => !zone);
+  /** Where the packets of this machine go: to the first resolver, to the Internet, and to the other resolvers. */
+  const hopsOf = (machine: Machine) => {
+    const [first = null, ...others] = targets.map(({ address }) => wayTo(address));
+    const hops = defaultRoutes(machine).flatMap((route) => route.hops);
+    return [first, machine.way, ...hops, ...others].filter((hop) => hop !== null);
+  };
+  const onWay = hopsOf(before).flatMap((hop) =>
+    candidates.filter(({ index }) => index === hop.index),
+  );
   const named = candidates.filter(({ name }) => name === wanted);
   /** The interface that is judged, as far as that is known before anything was heard. */
   const [first = null] = wanted === null ? onWay : named;
   const tellEarly = (name: HereStep["name"], resolvers: Facts["resolvers"] = []) => {
     const unheard = { before, after: before, heard: [], gateways: [], withoutRaw: null };
     const judged = first ?? candidates[0] ?? null;
-    const step = judgeStep(name, { ...unheard, judged, resolvers, way: null });
+    const step = judgeStep(name, { ...unheard, judged, resolvers });
     // Another may explain why one fails.
     if (step.status === "ok") tell(step);
   };
@@ -65,17 +72,13 @@ export async function lookHere(
   for (const name of ["kernel", "link"] as const) tellEarly(name);
   const trying = tryResolvers(asked, prober, signal);
   const isTold = trying.then((resolvers) => tellEarly("resolvers", resolvers));
-  const others = candidates.filter(
-    ({ index }) => first === null || hops.some((hop) => hop.index === index),
-  );
-  const links = [...new Set(first === null ? others : [first, ...others])].filter(isUsable);
-  const observation = await observe(links, isTold, signal);
+  const links = [...new Set(first === null ? candidates : [first, ...onWay])].filter(isUsable);
+  const observation = await observe(links, hopsOf, isTold, signal);
   signal.throwIfAborted();
   const [later = null] = likelyOf(observation).flatMap((fits) => candidates.filter(fits));
   const judged = first ?? later;
   const resolvers = await trying;
-  const way = hasIpv6 ? wayOut([]) : null;
-  const { steps, verdict } = judge({ ...observation, judged, resolvers, way });
+  const { steps, verdict } = judge({ ...observation, judged, resolvers });
   return { ...tablesOf(observation), steps: steps.map(tell), verdict };
 }
 

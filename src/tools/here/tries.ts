@@ -1,5 +1,5 @@
 /** What this machine tries beyond its own links: its resolvers, which it asks anyway. */
-import { type Ipv6Address, ipv6FromWords } from "../../addr/ipv6.ts";
+import type { Ipv6Address } from "../../addr/ipv6.ts";
 import { LOOPBACK, prefixContains } from "../../addr/prefix.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import type { DnsServer } from "../../dns/server.ts";
@@ -16,13 +16,11 @@ const TRY_MS = 1400;
 /** Large packets, three of them, go only where small ones have come back; with all that is small they are less than 64 KB. */
 const MAX_LARGE_BYTES = 9000;
 const HOP_LIMIT = 64;
-/** Stands for the Internet, 2000::/3: nothing is sent to it. */
-const ANYWHERE = ipv6FromWords(0x2000_0000, 0, 0, 1);
 
 /** What came of asking a resolver. */
 export interface ResolverTry {
   readonly server: DnsServer;
-  /** The way of the kernel to it; null if there is none, or if it is not asked over IPv6 on another machine. */
+  /** The way of the kernel to it, that of the first question if it is silent; null if there is none, or if it is not asked over IPv6 on another machine. */
   readonly way: Way | null;
   readonly outcome: "answers" | "silent" | "port-closed" | "not-sent";
   /** True if its address answers something else: an echo reply, or that its port is closed. */
@@ -40,12 +38,6 @@ export const isOutside = (
 ): server is DnsServer & { readonly address: Ipv6Address } =>
   server.address.version === 6 && !isLoopback(server);
 
-/** The way of the kernel to the first of the resolvers, else to the Internet. */
-export function wayOut(servers: readonly DnsServer[]): Way | null {
-  const first = servers.filter(isOutside).find(({ zone }) => !zone);
-  return wayTo(first?.address ?? ANYWHERE);
-}
-
 /** Tries each resolver: questions and echo requests, and large packets to the first from which small ones come back. */
 export function tryResolvers(
   servers: readonly DnsServer[],
@@ -57,6 +49,8 @@ export function tryResolvers(
     const { zone, protocol } = server;
     const scopeId = zone === undefined ? 0 : (interfaceIndex(zone) ?? 0);
     const asked = { server, scopeId, prober, signal };
+    const wayNow = () => (isOutside(server) ? wayTo(server.address, scopeId) : null);
+    const firstWay = wayNow();
     let isIterative = true;
     const ask = (dataBytes?: number) =>
       Promise.all([query(asked, isIterative, dataBytes), echo(asked, dataBytes)]);
@@ -69,8 +63,11 @@ export function tryResolvers(
       outcome = answered;
       isEchoed ||= echoed === "reply";
     }
-    const way = isOutside(server) ? wayTo(server.address, scopeId) : null;
-    const tried = { server, way, outcome, echoes: isEchoed || outcome === "port-closed" };
+    const echoes = isEchoed || outcome === "port-closed";
+    const isAnswered = outcome === "answers" || echoes;
+    // The kernel leaves a gateway that is silent for another route, if there is one.
+    const way = (isAnswered ? null : firstWay) ?? wayNow();
+    const tried = { server, way, outcome, echoes };
     const isSmallBack = outcome === "answers" && isEchoed;
     const isLargeDue = isSmallBack && !isLargeTried && protocol === undefined;
     if (!isLargeDue || !way?.via || way.mtu === null) return { ...tried, large: null };

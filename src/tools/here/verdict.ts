@@ -7,7 +7,6 @@ import { formatPrefix, prefixContains } from "../../addr/prefix.ts";
 import { hostnameOf } from "../../dns/server.ts";
 import { type AdvertisedPrefix, type Advertisement, TYPE } from "../../here/discovery.ts";
 import type { Interface, OwnAddress, Route, Settings } from "../../here/kernel.ts";
-import type { Way } from "../../here/machine.ts";
 import { defaultRoutes, type Gateway, type Observation } from "../../here/observe.ts";
 import { firstTrue, listText } from "../../util/text.ts";
 import { CODES, STEPS } from "./codes.ts";
@@ -24,8 +23,6 @@ type Values = Readonly<Record<string, string | number | null | undefined>>;
 export interface Facts extends Observation {
   /** The interface that is judged; null if there is none but loopback. */
   readonly judged: Interface | null;
-  /** The way of the kernel to the Internet; null if there is none. */
-  readonly way: Way | null;
   readonly resolvers: readonly ResolverTry[];
 }
 
@@ -52,8 +49,9 @@ const ipOf = ({ ip }: WithIp) => formatIpv6(ip);
 const isUla = ({ ip }: WithIp) => classifyIpv6(ip) === "UniqueLocal";
 const isSame = (a: Ipv6Address | null, b: Ipv6Address | null) =>
   a !== null && b !== null && equalIpv6(a, b);
+type Hop = Route["hops"][number];
 /** True if a way or a hop leads to a gateway. */
-const isVia = (hop: Route["hops"][number] | null, { ip, index }: Pick<Gateway, "ip" | "index">) =>
+const isVia = (hop: Hop | null, { ip, index }: Pick<Gateway, "ip" | "index">) =>
   hop?.index === index && isSame(hop.via, ip);
 const isAlive = ({ outcome, echoes }: ResolverTry) => outcome === "answers" || echoes;
 const nameOf = ({ server }: ResolverTry) => hostnameOf(server);
@@ -66,7 +64,8 @@ const settingText = (name: string, key: string) =>
 
 /** The facts with what several steps ask of them. */
 function know(facts: Facts) {
-  const { before, after, heard, judged, way, resolvers, withoutRaw } = facts;
+  const { before, after, heard, gateways, judged, resolvers, withoutRaw } = facts;
+  const { way } = after;
   const isHere = ({ index }: { readonly index: number }) => index === judged?.index;
   const mine = heard.find(isHere);
   const canHear = mine !== undefined;
@@ -118,8 +117,11 @@ function know(facts: Facts) {
   };
   const link = judged && after.interfaces.find(isHere);
   const isBeyondSilent = far.length > 0 && !far.some(isAlive);
+  /** Whether the gateway of a way answers; null if it was not asked. */
+  const gatewayAnswers = (hop: Hop | null) =>
+    gateways.find((each) => isVia(hop, each))?.answers ?? null;
   return {
-    ...{ ...facts, canHear, routers, duplicates, link },
+    ...{ ...facts, way, gatewayAnswers, canHear, routers, duplicates, link },
     ...{ on, own, usable, source, via, defaults, hops, six, far, answering, isBeyondSilent },
     ...{ isHere, isOnLink, interfaceName, see },
     addressEnd: lastEnd(usable.map((row) => addressLife(row, facts, canHear))),
@@ -245,10 +247,8 @@ function address(known: Known): Seen {
 }
 
 /** True if a gateway is there and what is asked beyond it is silent, or there is no way at all. */
-const isInternetSilent = ({ way, via, isBeyondSilent, gateways }: Known) =>
-  way === null ||
-  (isBeyondSilent &&
-    (via === null || gateways.some((each) => each.answers && isSame(each.ip, via))));
+const isInternetSilent = ({ way, via, isBeyondSilent, gatewayAnswers }: Known) =>
+  way === null || (isBeyondSilent && (via === null || gatewayAnswers(way) === true));
 
 function routers(known: Known): Seen {
   const { link, routers, own, usable, on, source, defaults, addressEnd, routeEnd, see } = known;
@@ -337,10 +337,15 @@ function route({ way, routers, after, via, routeEnd, addressEnd, see }: Known): 
 }
 
 function gateway(known: Known): Seen {
-  const { hops, defaults, resolvers, six, answering, withoutRaw, isBeyondSilent, see } = known;
+  const { way, via, hops, defaults, resolvers, six, answering, withoutRaw, isBeyondSilent, see } =
+    known;
   const leads = (route: Pick<Route, "hops">, each: Gateway) =>
     route.hops.some((hop) => isVia(hop, each));
-  const asked = known.gateways.filter((each) => leads({ hops }, each));
+  const isDefault = (each: Gateway) => isVia(way, each) || leads({ hops }, each);
+  const asked = known.gateways.filter(
+    (each) =>
+      each.answers !== null && (isDefault(each) || six.some((tried) => isVia(tried.way, each))),
+  );
   // Of the hops of one route the kernel chooses by flow, so an answer may have come by the way of another.
   const isShared = (each: Gateway) =>
     defaults.some(
@@ -350,20 +355,24 @@ function gateway(known: Known): Seen {
     resolvers.some((tried) => isAlive(tried) && isVia(tried.way, each)) && !isShared(each);
   const dead = asked.filter((each) => each.answers === false && !isUsed(each));
   const alive = asked.filter((each) => !dead.includes(each));
+  const [isAnyAlive, isAnyDirect] = [alive.some(isDefault), hops.some((hop) => hop.via === null)];
+  const areDefault = dead.every(isDefault);
   const key = firstTrue({
-    "gateway/none": hops.length > 0 && hops.every((hop) => hop.via === null),
-    "gateway/unseen": withoutRaw !== null && (known.via !== null || hops.length > 0),
-    "gateway/unasked": asked.length === 0,
+    "gateway/none": asked.length === 0 && isAnyDirect && hops.every((hop) => hop.via === null),
+    "gateway/unseen": withoutRaw !== null && (via !== null || hops.length > 0),
+    "gateway/unasked": asked.length === 0 && via !== null,
+    "gateway/absent": asked.length === 0,
     gateway: dead.length === 0,
-    "router-dead": alive.length > 0,
-    "router-dead/link": hops.some((hop) => hop.via === null),
+    "router-dead": isAnyAlive && areDefault,
+    "router-dead/link": isAnyDirect && areDefault,
     "gateway-silent": dead.every(({ ip, index }) => known.isOnLink(ip, index)),
     "gateway-not-on-link": true,
   });
   const deadText = some(dead, (each) => `${ipOf(each)} on ${known.interfaceName(each.index)}`);
   const isSilent = isBeyondSilent || (six.length > 0 && answering.length === 0);
   const isHarmless = !(dead.some(known.isHere) && isSilent);
-  const isWarning = key.startsWith("router-dead") && isHarmless;
+  const isNeeded = dead.some(isDefault) && !isAnyAlive && !isAnyDirect;
+  const isWarning = dead.length > 0 && isHarmless && !isNeeded;
   return see(key, { alive: some(alive, ipOf), dead: deadText }, isWarning);
 }
 
@@ -410,17 +419,29 @@ function resolversStep({ resolvers, six, far, answering, withoutRaw, see }: Know
   return see(key, { echoing: some(echoing, nameOf) });
 }
 
-function beyond({ far, isBeyondSilent, withoutRaw, via, see }: Known): Seen {
+function beyond(known: Known): Seen {
+  const { far, isBeyondSilent, withoutRaw, gatewayAnswers, interfaceName, see } = known;
   const narrow = far.filter(({ large }) => large === false);
+  const [first = null] = [...narrow, ...far.filter((each) => gatewayAnswers(each.way)), ...far];
+  const way = first?.way ?? null;
+  const answers = gatewayAnswers(way);
   const key = firstTrue({
     "beyond-narrow": narrow.length > 0,
     "beyond/none": far.length === 0,
     beyond: !isBeyondSilent,
     "beyond/unseen": withoutRaw !== null,
-    "beyond-silent": via !== null,
-    "beyond-silent/link": true,
+    "beyond-silent/link": way?.via === null,
+    "beyond/gateway": answers === false,
+    "beyond-silent/unasked": answers === null,
+    "beyond-silent": true,
   });
-  return see(key, { mtu: narrow[0]?.way?.mtu, narrow: some(narrow, nameOf) });
+  if (way === null) return see(key);
+  const { index, via, mtu } = way;
+  const behind = via ? far.filter((each) => isVia(each.way, { index, ip: via })) : far;
+  return see(key, {
+    ...{ name: interfaceName(index), via: via && formatIpv6(via), mtu },
+    ...{ narrow: some(narrow, nameOf), silent: some(behind, nameOf) },
+  });
 }
 
 /** What is said where no step has found anything. */

@@ -309,6 +309,7 @@ function machineAt(machine: Simulated, when: When): Machine {
       : [],
     addresses: addressesAt(machine, when),
     routes: routesAt(machine, when),
+    way: hasIpv6 ? wayTo(machine, ANYWHERE) : null,
     readMs: 1000 + (when === "after" ? LOOK_SECONDS * 1000 : 0),
   };
 }
@@ -451,7 +452,6 @@ export function factsOf(machine: Simulated): Facts {
   const wayNow = (target: OwnAddress["ip"]) => (hasIpv6 ? wayTo(machine, target) : null);
   const firstWay =
     first?.place === "unroutable" ? null : wayNow(first ? targetOf(first) : ANYWHERE);
-  const way = wayNow(ANYWHERE);
   // The engine looks for a default route where the first resolver has no way.
   const isFirst = ({ index }: Interface) =>
     index === (firstWay ?? gatewayOf(machine) ?? { index: LINK }).index;
@@ -472,7 +472,6 @@ export function factsOf(machine: Simulated): Facts {
         : []),
     ],
     judged: before.interfaces.find(isFirst) ?? null,
-    way,
     resolvers: machine.resolvers.map((resolver) => tryOf(machine, resolver)),
   };
 }
