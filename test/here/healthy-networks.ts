@@ -431,6 +431,17 @@ export const HEALTHY: readonly Trial[] = [
   healthy("nothing but processes in /proc", { ...SLAAC, wrapper: BARE_PROC }, { needs: "root" }),
   healthy("root without raw sockets", { ...SLAAC, wrapper: WITHOUT_RAW }),
   healthy(
+    "a gateway that cannot be asked, of which nothing is known",
+    {
+      ip: ["addr add 2001:db8:1::5/64 dev eth0", "route add default via fe80::dead dev eth0"],
+      settled: ["eth0 2001:db8:1::5/64"],
+      resolvers: ["::1"],
+      answering: [["client", "::1"]],
+      wrapper: WITHOUT_RAW,
+    },
+    { reaches: false, has: ["eth0", "fe80::dead", /not known/], lacks: [/answers|IPv6 works/] },
+  ),
+  healthy(
     "an ordinary user without raw sockets",
     {
       ...SLAAC,

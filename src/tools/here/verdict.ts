@@ -445,12 +445,14 @@ function beyond(known: Known): Seen {
 }
 
 /** What is said where no step has found anything. */
-function works({ via, answering, see }: Known): Seen {
+function works({ way, via, gatewayAnswers, answering, see }: Known): Seen {
   const isAnswered = answering.length > 0;
+  const isGatewayThere = gatewayAnswers(way) === true;
   const key = firstTrue({
-    "works/both": via !== null && isAnswered,
-    "works/gateway": via !== null,
+    "works/both": isGatewayThere && isAnswered,
+    "works/gateway": isGatewayThere,
     "works/resolver": isAnswered,
+    "works/unasked": via !== null,
     works: true,
   });
   return see(key);
