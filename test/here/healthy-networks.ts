@@ -300,6 +300,21 @@ export const HEALTHY: readonly Trial[] = [
     ip: ["addr add 2001:db8:7::5/128 dev lo", "route add default via fe80::1 dev eth0"],
     settled: ["lo 2001:db8:7::5/128", "eth0 fe80::ff:fe00:5/64"],
   }),
+  healthy(
+    "an address on loopback, from which packets leave, and a unique local one on the link",
+    {
+      routers: [
+        {
+          first: "ip route add 2001:db8:7::5/128 via fe80::ff:fe00:5 dev eth0",
+          serves: ["2001:db8:7::/64"],
+        },
+      ],
+      ip: ["addr add 2001:db8:7::5/128 dev lo", "addr add fd00:1::5/64 dev eth0"],
+      settled: ["lo 2001:db8:7::5/128", "eth0 fd00:1::5/64"],
+      later: [["client", "ip -6 route add default via fe80::1 dev eth0 src 2001:db8:7::5"]],
+    },
+    { has: ["lo has 2001:db8:7::5,"], lacks: [...NO_FAULT, "fd00:"] },
+  ),
   healthy("an interface whose name has a dot", renamed("eth0.7"), { has: ["eth0.7"] }),
   healthy("an interface whose name has an @", renamed("wan@home"), { has: ["wan@home"] }),
   healthy("an interface whose name is not ASCII", renamed("ét0"), { has: ["ét0"] }),

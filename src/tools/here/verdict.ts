@@ -73,9 +73,9 @@ function know(facts: Facts) {
   const { source = null, via = null } = way ?? {};
   const on = after.addresses.filter(isHere);
   const global = on.filter(({ isGlobal }) => isGlobal);
-  // A router may have its address on another interface, as on loopback.
+  // A router may have its address on another interface, as on loopback, and a VPN only a unique local one.
   const elsewhere = after.addresses.filter((row) => row.isGlobal && isSame(row.ip, source));
-  const all = global.length > 0 ? global : elsewhere;
+  const all = global.every(isUla) ? [...new Set([...global, ...elsewhere])] : global;
   // Those from which the Internet can be reached, if there are any.
   const own = all.every(isUla) ? all : all.filter((row) => !isUla(row));
   const usable = own.filter(({ state }) => state === "preferred");
@@ -95,6 +95,9 @@ function know(facts: Facts) {
   const silent = six.filter((each) => !answering.includes(each));
   const interfaceName = (at: number) =>
     [...after.interfaces, ...before.interfaces].find(({ index }) => index === at)?.name;
+  /** What a sentence names of a row, whose interface need not be the judged one. */
+  const about = (row: { readonly index: number } | null = null): Values =>
+    row ? { name: interfaceName(row.index) } : {};
   /** What sentences name. */
   const values: Values = {
     ...{ name: judged?.name ?? "this machine", routers: some(routers, ipOf), withoutRaw },
@@ -123,7 +126,7 @@ function know(facts: Facts) {
   return {
     ...{ ...facts, way, gatewayAnswers, canHear, routers, duplicates, link },
     ...{ on, own, usable, source, via, defaults, hops, six, far, answering, isBeyondSilent },
-    ...{ isHere, isOnLink, interfaceName, see },
+    ...{ isHere, isOnLink, interfaceName, about, see },
     addressEnd: lastEnd(usable.map((row) => addressLife(row, facts, canHear))),
     routeEnd: lastEnd(defaults.map((row) => routeLife(row, facts, canHear))),
   };
@@ -238,8 +241,9 @@ function address(known: Known): Seen {
   });
   // A unique local address that is not deprecated goes before them, RFC 6724 section 5.
   const isUlaUsed = source !== null && isUla({ ip: source });
+  const rows = failed.length > 0 ? failed : own;
   const values = {
-    ...{ ips: some(failed.length > 0 ? failed : own, ipOf), duplicates: some(duplicates) },
+    ...{ ...known.about(rows[0]), ips: some(rows, ipOf), duplicates: some(duplicates) },
     ...{ origins: some(own, (row) => `${ipOf(row)} (${row.origin})`), inSeconds: addressEnd },
   };
   const isHarmless = key === "only-ula" ? !isInternetSilent(known) : !isUlaUsed;
@@ -445,7 +449,7 @@ function beyond(known: Known): Seen {
 }
 
 /** What is said where no step has found anything. */
-function works({ way, via, gatewayAnswers, answering, see }: Known): Seen {
+function works({ way, via, gatewayAnswers, usable, answering, about, see }: Known): Seen {
   const isAnswered = answering.length > 0;
   const isGatewayThere = gatewayAnswers(way) === true;
   const key = firstTrue({
@@ -455,7 +459,7 @@ function works({ way, via, gatewayAnswers, answering, see }: Known): Seen {
     "works/unasked": via !== null,
     works: true,
   });
-  return see(key);
+  return see(key, about(usable[0]));
 }
 
 const JUDGES: Readonly<Record<HereStep["name"], (known: Known) => Seen>> = {
