@@ -3,6 +3,7 @@ import { nat64Option } from "./advertiser.ts";
 import { type NetworkDescription, RESOLVER, RESOLVER_IPV4, SILENT } from "./description.ts";
 import {
   BARE_PROC,
+  BESIDE,
   BY_ROUTER_1,
   BY_ROUTER_2,
   DHCPV6,
@@ -344,6 +345,45 @@ export const HEALTHY: readonly Trial[] = [
       settled: ["eth1 2001:db8:1::ff:fe00:6/64", "default via fe80::1 dev eth1"],
     },
     { has: ["eth1"], lacks: [...NO_FAULT, "eth0"] },
+  ),
+  healthy(
+    "a resolver over a VPN that has a unique local address, beside a way out",
+    {
+      interfaces: ["eth0", "eth1"],
+      routers: [
+        {},
+        {
+          ...{ link: "eth1", addresses: ["fe80::2/64", "fd00:9::1/64"], serves: ["fd00:9::/64"] },
+          first: "ip addr add fd00:53::53/128 dev lo nodad",
+        },
+      ],
+      ip: [
+        ...(STATIC.ip ?? []),
+        ...["addr add fd00:9::5/64 dev eth1", "route add fd00:53::/32 via fd00:9::1 dev eth1"],
+      ],
+      settled: [...(STATIC.settled ?? []), "eth1 fd00:9::5/64"],
+      resolvers: ["fd00:53::53"],
+      answering: [["router2", "fd00:53::53"]],
+    },
+    { has: ["eth0 has 2001:db8:1::5", "fe80::1 on eth0", "fd00:53::53"] },
+  ),
+  healthy(
+    "a resolver by another interface than the way out",
+    { ...BESIDE, ip: [...(BESIDE.ip ?? []), `route add ${RESOLVER}/128 via fe80::2 dev eth1`] },
+    { has: ["eth1 has 2001:db8:2::6", "fe80::1 on eth0"] },
+  ),
+  healthy(
+    "a way out that moves to another interface meanwhile",
+    {
+      ...BESIDE,
+      later: [
+        [
+          "client",
+          "(sleep 2; ip -6 route add default via fe80::2 dev eth1 metric 1; ip -6 route del default via fe80::1) >/dev/null 2>&1 &",
+        ],
+      ],
+    },
+    { has: ["eth1 has 2001:db8:2::6"], lacks: [...NO_FAULT, "fe80::", "eth0"] },
   ),
   healthy("lifetimes without an end", {
     ...SLAAC,

@@ -8,7 +8,7 @@ import { labEnvironment, run } from "../lab/run.ts";
 import { type NetworkDescription, RESOLVER } from "./description.ts";
 import { type Network, startNetwork } from "./network.ts";
 import { TRIALS } from "./networks.ts";
-import { SLAAC, STATIC, setting, type Trial, TWO_LINKS } from "./trial.ts";
+import { BESIDE, SLAAC, STATIC, setting, type Trial, TWO_LINKS } from "./trial.ts";
 
 /** Networks that stand at once: each waits most of its time. */
 const AT_ONCE = 10;
@@ -203,34 +203,40 @@ async function tryNetwork(trial: Trial): Promise<void> {
 
 const programs = ["radvd", "rdisc6", "dnsmasq", "nft", "ping", "setpriv"].map(programMissing);
 
-const NAMED: readonly [name: string, NetworkDescription, of: string, code: string][] = [
-  ["beside the way out", TWO_LINKS, "eth1", "works"],
+const NAMED: readonly [name: string, NetworkDescription, of: string, code: string, has?: string][] =
   [
-    "beside the way out, which is down",
-    { ...TWO_LINKS, later: [["client", "ip link set eth1 down"]] },
-    "eth1",
-    "link-down",
-  ],
-  [
-    "of the way out, which ignores advertisements",
-    { ...SLAAC, first: setting("eth0/accept_ra", 0), settled: [] },
-    "eth0",
-    "ra-ignored",
-  ],
-];
+    ["beside the way out", TWO_LINKS, "eth1", "works"],
+    ["without a default route", BESIDE, "eth1", "works", "fe80::1 on eth0"],
+    [
+      "beside the way out, which is down",
+      { ...TWO_LINKS, later: [["client", "ip link set eth1 down"]] },
+      "eth1",
+      "link-down",
+    ],
+    [
+      "of the way out, which ignores advertisements",
+      { ...SLAAC, first: setting("eth0/accept_ra", 0), settled: [] },
+      "eth0",
+      "ra-ignored",
+    ],
+  ];
 
 // The test that takes longest begins first.
 describe("networks", () => {
   const networkTest = testWith(labMissing, ...programs).concurrent;
 
-  networkTest.each(NAMED)("an interface %s can be asked for", async (_, description, of, code) => {
-    using _place = await takePlace();
-    await using network = await startNetwork(description);
-    const { document } = await here(network, of);
-    const { verdict } = document.details;
-    expect(verdict.code, verdict.text).toBe(code);
-    expect(verdict.text).toContain(of);
-  });
+  networkTest.each(NAMED)(
+    "an interface %s can be asked for",
+    async (_, description, of, code, has = of) => {
+      using _place = await takePlace();
+      await using network = await startNetwork(description);
+      const { document } = await here(network, of);
+      const { verdict } = document.details;
+      expect(verdict.code, verdict.text).toBe(code);
+      expect(verdict.text).toContain(of);
+      expect(verdict.text).toContain(has);
+    },
+  );
 
   networkTest("an interface that is not there is a wrong parameter", async () => {
     using _ = await takePlace();

@@ -67,6 +67,14 @@ export const TWO_LINKS: NetworkDescription = {
   ],
 };
 
+/** Beside a static way out, an interface that has an address and no default route. */
+export const BESIDE: NetworkDescription = {
+  interfaces: ["eth0", "eth1"],
+  routers: [{}, { link: "eth1" }],
+  ip: [...(STATIC.ip ?? []), "addr add 2001:db8:2::6/64 dev eth1"],
+  settled: [...(STATIC.settled ?? []), "eth1 2001:db8:2::6/64"],
+};
+
 /** One address of a provider, whose gateway is outside any prefix. */
 export const PROVIDER: NetworkDescription = {
   ip: ["addr add 2001:db8:1::5/128 dev eth0", "route add default via fe80::1 dev eth0"],

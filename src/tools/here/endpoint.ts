@@ -32,7 +32,7 @@ const share = createRunSharing<Awaited<ReturnType<typeof take>>>();
 const interfaceParameter: Parameter<string | undefined> = {
   in: "query",
   schema: once(() => z.string().optional()),
-  description: "The interface that is judged; by default that of the way to the Internet.",
+  description: "The interface that is judged; by default that of the way to the first resolver.",
   example: "eth0",
 };
 

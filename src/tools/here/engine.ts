@@ -26,7 +26,7 @@ export type OnStep = (name: "begin" | "step", data: object) => void;
  * Looks at this machine.
  *
  * @param servers the configured resolvers
- * @param wanted the name of the interface that is judged; null for that of the way out
+ * @param wanted the name of the interface that is judged; null for that of the way to the first resolver
  */
 export async function lookHere(
   servers: readonly DnsServer[],
@@ -55,12 +55,13 @@ export async function lookHere(
     const hops = defaultRoutes(machine).flatMap((route) => route.hops);
     return [first, machine.way, ...hops, ...others].filter((hop) => hop !== null);
   };
-  const onWay = hopsOf(before).flatMap((hop) =>
-    candidates.filter(({ index }) => index === hop.index),
-  );
+  const onWay = (machine: Machine) =>
+    hopsOf(machine).flatMap((hop) =>
+      candidatesOf(machine).filter(({ index }) => index === hop.index),
+    );
   const named = candidates.filter(({ name }) => name === wanted);
   /** The interface that is judged, as far as that is known before anything was heard. */
-  const [first = null] = wanted === null ? onWay : named;
+  const [first = null] = wanted === null ? onWay(before) : named;
   const tellEarly = (name: HereStep["name"], resolvers: Facts["resolvers"] = []) => {
     const unheard = { before, after: before, heard: [], gateways: [], withoutRaw: null };
     const judged = first ?? candidates[0] ?? null;
@@ -72,13 +73,16 @@ export async function lookHere(
   for (const name of ["kernel", "link"] as const) tellEarly(name);
   const trying = tryResolvers(asked, prober, signal);
   const isTold = trying.then((resolvers) => tellEarly("resolvers", resolvers));
-  const links = [...new Set(first === null ? candidates : [first, ...onWay])].filter(isUsable);
+  const links = [...new Set(first === null ? candidates : [first, ...onWay(before)])].filter(
+    isUsable,
+  );
   const observation = await observe(links, hopsOf, isTold, signal);
   signal.throwIfAborted();
   const [later = null] = likelyOf(observation).flatMap((fits) => candidates.filter(fits));
-  const judged = first ?? later;
+  // A way out may have come or gone meanwhile.
+  const [last = first ?? later] = wanted === null ? onWay(observation.after) : named;
   const resolvers = await trying;
-  const { steps, verdict } = judge({ ...observation, judged, resolvers });
+  const { steps, verdict } = judge({ ...observation, judged: last, resolvers });
   return { ...tablesOf(observation), steps: steps.map(tell), verdict };
 }
 

@@ -95,20 +95,25 @@ function know(facts: Facts) {
   const silent = six.filter((each) => !answering.includes(each));
   const interfaceName = (at: number) =>
     [...after.interfaces, ...before.interfaces].find(({ index }) => index === at)?.name;
-  /** What a sentence names of a row, whose interface need not be the judged one. */
-  const about = (row: { readonly index: number } | null = null): Values =>
-    row ? { name: interfaceName(row.index) } : {};
+  /** What a sentence names of an address or a way, whose interface need not be the judged one. */
+  const about = (row: (Pick<Hop, "index"> & Partial<Hop>) | null = null): Values =>
+    row ? { name: interfaceName(row.index), ...(row.via && { via: formatIpv6(row.via) }) } : {};
+  const viaText = ({ index, via }: Hop) => {
+    const where = index === judged?.index ? "" : ` on ${interfaceName(index)}`;
+    return via ? [formatIpv6(via) + where] : [];
+  };
   /** What sentences name. */
   const values: Values = {
     ...{ name: judged?.name ?? "this machine", routers: some(routers, ipOf), withoutRaw },
     ...{ ips: some(own, ipOf), usable: some(usable, ipOf) },
     ...{ all: some(resolvers, nameOf), answering: some(answering, nameOf) },
     silent: some(silent, nameOf),
-    via: some(via ? [via] : hops.flatMap((hop) => hop.via ?? []), formatIpv6),
+    via: some((way?.via ? [way] : hops).flatMap(viaText)),
   };
   /** The outcome of a step; the words of a failure or warning begin with its finding, if it has one. */
   const see = (key: Words, more: Values = {}, isWarning = false) => {
     const all: Values = { ...values, ...more };
+    const name = String(all["name"]);
     const status = isWarning ? "warn" : (words[key].status as HereStep["status"]);
     const isWrong = status === "fail" || status === "warn";
     const finding = CODES.find((code) => isWrong && code === key.split("/")[0]);
@@ -116,7 +121,7 @@ function know(facts: Facts) {
     const isEnding = words[key].text.includes("{inSeconds}");
     /** When IPv6 ends because of it. */
     const inSeconds = isEnding ? Number(all["inSeconds"]) : null;
-    return { status, finding, text, inSeconds };
+    return { status, finding, text, inSeconds, name };
   };
   const link = judged && after.interfaces.find(isHere);
   const isBeyondSilent = far.length > 0 && !far.some(isAlive);
@@ -126,7 +131,7 @@ function know(facts: Facts) {
   return {
     ...{ ...facts, way, gatewayAnswers, canHear, routers, duplicates, link },
     ...{ on, own, usable, source, via, defaults, hops, six, far, answering, isBeyondSilent },
-    ...{ isHere, isOnLink, interfaceName, about, see },
+    ...{ isHere, isOnLink, interfaceName, about, viaText, see },
     addressEnd: lastEnd(usable.map((row) => addressLife(row, facts, canHear))),
     routeEnd: lastEnd(defaults.map((row) => routeLife(row, facts, canHear))),
   };
@@ -323,7 +328,7 @@ function contradiction({ routers }: Known) {
 /** Kinds of routes that stop packets. */
 const DEAD_ENDS: readonly Route["kind"][] = ["unreachable", "prohibit", "blackhole"];
 
-function route({ way, routers, after, via, routeEnd, addressEnd, see }: Known): Seen {
+function route({ way, routers, after, via, routeEnd, addressEnd, about, see }: Known): Seen {
   const all = after.routes.filter(({ prefix }) => prefix.length === 0);
   const dead = all.find(({ kind }) => DEAD_ENDS.includes(kind));
   const isNoDefault = routers.every(({ lifetimeSeconds }) => lifetimeSeconds === 0);
@@ -337,7 +342,7 @@ function route({ way, routers, after, via, routeEnd, addressEnd, see }: Known): 
     "no-route": true,
   });
   const leads = via ? `via ${formatIpv6(via)}` : "out";
-  return see(key, { way: leads, inSeconds: routeEnd, kind: dead?.kind });
+  return see(key, { ...about(way), way: leads, inSeconds: routeEnd, kind: dead?.kind });
 }
 
 function gateway(known: Known): Seen {
@@ -359,25 +364,30 @@ function gateway(known: Known): Seen {
     resolvers.some((tried) => isAlive(tried) && isVia(tried.way, each)) && !isShared(each);
   const dead = asked.filter((each) => each.answers === false && !isUsed(each));
   const alive = asked.filter((each) => !dead.includes(each));
-  const [isAnyAlive, isAnyDirect] = [alive.some(isDefault), hops.some((hop) => hop.via === null)];
+  const isAnyAlive = alive.some(isDefault);
+  const direct = hops.find((hop) => hop.via === null) ?? null;
   const areDefault = dead.every(isDefault);
   const key = firstTrue({
-    "gateway/none": asked.length === 0 && isAnyDirect && hops.every((hop) => hop.via === null),
+    "gateway/none": asked.length === 0 && direct !== null && hops.every((hop) => hop.via === null),
     "gateway/unseen": withoutRaw !== null && (via !== null || hops.length > 0),
     "gateway/unasked": asked.length === 0 && via !== null,
     "gateway/absent": asked.length === 0,
     gateway: dead.length === 0,
     "router-dead": isAnyAlive && areDefault,
-    "router-dead/link": isAnyDirect && areDefault,
+    "router-dead/link": direct !== null && areDefault,
     "gateway-silent": dead.every(({ ip, index }) => known.isOnLink(ip, index)),
     "gateway-not-on-link": true,
   });
   const deadText = some(dead, (each) => `${ipOf(each)} on ${known.interfaceName(each.index)}`);
   const isSilent = isBeyondSilent || (six.length > 0 && answering.length === 0);
   const isHarmless = !(dead.some(known.isHere) && isSilent);
-  const isNeeded = dead.some(isDefault) && !isAnyAlive && !isAnyDirect;
+  const isNeeded = dead.some(isDefault) && !isAnyAlive && direct === null;
   const isWarning = dead.length > 0 && isHarmless && !isNeeded;
-  return see(key, { alive: some(alive, ipOf), dead: deadText }, isWarning);
+  const values = {
+    alive: some(alive.flatMap(({ index, ip }) => known.viaText({ index, via: ip }))),
+    dead: deadText,
+  };
+  return see(key, { ...known.about(isAnyAlive ? way : (direct ?? way)), ...values }, isWarning);
 }
 
 function firewall({ heard, isHere, interfaceName, withoutRaw, see }: Known): Seen {
@@ -392,13 +402,26 @@ function firewall({ heard, isHere, interfaceName, withoutRaw, see }: Known): See
   return see("firewall", { drops: some(drops, text) }, !drops.some(isHere));
 }
 
-function source({ source, own, usable, see }: Known): Seen {
+function source({ way, source, after, about, see }: Known): Seen {
   if (source === null) return see("source/none");
-  const isDeprecated = own.some(({ ip, state }) => isSame(ip, source) && state === "deprecated");
+  const own = after.addresses.find(({ ip }) => isSame(ip, source));
+  const isDeprecated = own?.state === "deprecated";
   const isLocal = isUla({ ip: source });
   const fault = isLocal ? "a unique local address" : isDeprecated ? "deprecated" : null;
-  const better = usable.find((row) => !isUla(row) && !isSame(row.ip, source));
-  const values = { source: formatIpv6(source), fault, better: better && ipOf(better) };
+  const better = after.addresses.find(
+    (row) =>
+      [way?.index, own?.index].includes(row.index) &&
+      row.isGlobal &&
+      row.state === "preferred" &&
+      !isUla(row) &&
+      !isSame(row.ip, source),
+  );
+  const values = {
+    ...about(way),
+    source: formatIpv6(source),
+    fault,
+    better: better && ipOf(better),
+  };
   return see(fault && better ? "source-wrong" : "source", values);
 }
 
@@ -424,7 +447,7 @@ function resolversStep({ resolvers, six, far, answering, withoutRaw, see }: Know
 }
 
 function beyond(known: Known): Seen {
-  const { far, isBeyondSilent, withoutRaw, gatewayAnswers, interfaceName, see } = known;
+  const { far, isBeyondSilent, withoutRaw, gatewayAnswers, about, see } = known;
   const narrow = far.filter(({ large }) => large === false);
   const [first = null] = [...narrow, ...far.filter((each) => gatewayAnswers(each.way)), ...far];
   const way = first?.way ?? null;
@@ -443,8 +466,7 @@ function beyond(known: Known): Seen {
   const { index, via, mtu } = way;
   const behind = via ? far.filter((each) => isVia(each.way, { index, ip: via })) : far;
   return see(key, {
-    ...{ name: interfaceName(index), via: via && formatIpv6(via), mtu },
-    ...{ narrow: some(narrow, nameOf), silent: some(behind, nameOf) },
+    ...{ ...about(way), mtu, narrow: some(narrow, nameOf), silent: some(behind, nameOf) },
   });
 }
 
@@ -474,8 +496,9 @@ const cut = (text: string, most: number) =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text;
 
 /** A step of the document, before it is known when it ended. */
-function stepOf(name: HereStep["name"], { status, finding, text }: Seen, { judged }: Facts) {
-  const ofInterface = judged && !OF_MACHINE.includes(name) && { interface: judged.name };
+function stepOf(name: HereStep["name"], seen: Seen, { judged }: Facts) {
+  const { status, finding, text } = seen;
+  const ofInterface = judged && !OF_MACHINE.includes(name) && { interface: seen.name };
   const step = { name, ...ofInterface, status, ...(finding && { finding }) };
   return { ...step, text: cut(text, MAX_STEP_TEXT) };
 }
