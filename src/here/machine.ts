@@ -23,6 +23,8 @@ const ADDRESSES = "/proc/self/net/if_inet6";
 const ALL_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
 /** The table of this machine's own addresses and of multicast, which lead nowhere. */
 const LOCAL_TABLE = 255;
+/** A route of a shorter prefix leads beyond its link; RFC 4291 section 2.5.4. */
+const LINK_PREFIX = 64;
 /** Nothing is ever sent to it. */
 const UNUSED_PORT = 9;
 /** Stands for the Internet, 2000::/3: nothing is sent to it. */
@@ -40,19 +42,28 @@ export function readMachine() {
     hasIpv6 ? dumpTable(table).flatMap((row) => parse(row) ?? []) : [];
   /** The settings of all interfaces together. */
   const all: Settings = { disable_ipv6: Number(tryRead(ALL_OFF)) };
+  const way = hasIpv6 ? wayTo(ANYWHERE) : null;
+  const routes = rows("route", parseRoute)
+    .filter(({ table }) => table !== LOCAL_TABLE)
+    // The kernel shows default routes last.
+    .sort((a, b) => a.prefix.length - b.prefix.length)
+    .slice(0, MAX.routes);
+  const links = rows("link", parseLink);
+  const hops = routes
+    .filter(({ prefix }) => prefix.length < LINK_PREFIX)
+    .flatMap((route) => route.hops);
+  const indexes = [...(way ? [way] : []), ...hops, ...links].map(({ index }) => index);
+  const kept = new Set([...new Set(indexes)].slice(0, MAX.links));
   return {
     /** False if the kernel has no IPv6; then all tables are empty. */
     hasIpv6,
     all,
-    interfaces: rows("link", parseLink).slice(0, MAX.links),
+    /** Those that lead out are among them, be they the last of many. */
+    interfaces: links.filter(({ index }) => kept.has(index)),
     addresses: rows("address", parseAddress).slice(0, MAX.addresses),
-    routes: rows("route", parseRoute)
-      .filter(({ table }) => table !== LOCAL_TABLE)
-      // The kernel shows default routes last.
-      .sort((a, b) => a.prefix.length - b.prefix.length)
-      .slice(0, MAX.routes),
+    routes,
     /** The way to the Internet. */
-    way: hasIpv6 ? wayTo(ANYWHERE) : null,
+    way,
     readMs,
   };
 }

@@ -332,6 +332,22 @@ export const HEALTHY: readonly Trial[] = [
     },
     { has: ["br0"] },
   ),
+  healthy(
+    "a bridge behind 72 other interfaces",
+    {
+      ...STATIC,
+      first: "for each in $(seq 35); do ip link add v$each type veth peer name w$each; done",
+      ip: [
+        "link add br0 type bridge",
+        "link set eth0 master br0",
+        "link set br0 address 02:00:00:00:00:05 up",
+        "addr add 2001:db8:1::5/64 dev br0",
+        "route add default via fe80::1 dev br0",
+      ],
+      settled: ["br0 2001:db8:1::5/64"],
+    },
+    { has: ["br0"] },
+  ),
   healthy("a second interface that is down, and one without a router", {
     ...SLAAC,
     interfaces: ["eth0", "eth1", "eth2"],
