@@ -391,6 +391,25 @@ const BEYOND: readonly Trial[] = [
     ["eth0", "fe80::1", RESOLVER],
     { ...SLAAC, later: [["router1", "ip route add unreachable 2001:db8:ffff::/48"]] },
   ),
+  ...(
+    [
+      ["all of the Internet", [], ["route add 2000::/4 dev tun0", "route add 3000::/4 dev tun0"]],
+      ["the network of a resolver", STATIC.ip ?? [], ["route add 2001:db8:ffff::/48 dev tun0"]],
+    ] as const
+  ).map(([name, before, routes]) =>
+    broken(
+      `a tunnel that is to lead to ${name}, and does not`,
+      "beyond-silent",
+      ["tun0", RESOLVER],
+      {
+        tunnel: "tun0",
+        ip: [...before, ...["link set tun0 up", "addr add 2001:db8:5::5/64 dev tun0"], ...routes],
+        settled: ["tun0 2001:db8:5::5/64"],
+        later: [["router1", "ip route add blackhole 2001:db8:5::/64"]],
+      },
+      { needs: "tun" },
+    ),
+  ),
   broken("a router whose own uplink is down", "beyond-silent", ["eth0", "fe80::1"], {
     ...SLAAC,
     later: [["router1", "ip link set out down"]],

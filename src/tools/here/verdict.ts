@@ -34,6 +34,8 @@ const UNCERTAIN_SECONDS = 1.5;
 const MAX_NAMED = 3;
 /** The length of a prefix of which addresses are made; RFC 4862 section 5.5.3. */
 const PREFIX_LENGTH = 64;
+/** The length of the shortest prefix that may be of one link: a provider has a /32 for all of its own. */
+const LINK_PREFIX_LENGTH = 32;
 const MAX_STEP_TEXT = 300;
 const MAX_VERDICT_TEXT = 400;
 
@@ -81,13 +83,16 @@ function know(facts: Facts) {
   const usable = own.filter(({ state }) => state === "preferred");
   const defaults = defaultRoutes(after);
   const hops = defaults.flatMap((route) => route.hops);
+  // On a point-to-point link, a route without a gateway leads to whatever is behind its other end.
+  const hasNeighbors = (at: number) =>
+    after.interfaces.some(({ index, isPointToPoint }) => index === at && !isPointToPoint);
   const isOnLink = (ip: IpAddress, at: number) =>
     (ip.version === 6 && isLinkLocal(ip)) ||
     after.routes.some(
       ({ prefix, hops }) =>
-        prefix.length > 3 &&
+        prefix.length >= LINK_PREFIX_LENGTH &&
         prefixContains(prefix, ip) &&
-        hops.some((hop) => hop.via === null && hop.index === at),
+        hops.some((hop) => hop.via === null && hop.index === at && hasNeighbors(at)),
     );
   const six = resolvers.filter(({ server }) => isOutside(server));
   const far = six.filter(({ server, way }) => way && !isOnLink(server.address, way.index));
