@@ -21,7 +21,8 @@ const MAX = { links: 64, addresses: 1024, routes: 4096 } as const;
 const ADDRESSES = "/proc/self/net/if_inet6";
 /** A switch for all interfaces together; not where /proc has nothing but processes. */
 const ALL_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
-/** The table of this machine's own addresses and of multicast, which lead nowhere. */
+/** The table of routes that no rule is needed for, and that of this machine's own addresses and of multicast, which lead nowhere. */
+export const MAIN_TABLE = 254;
 const LOCAL_TABLE = 255;
 /** A route of a shorter prefix leads beyond its link; RFC 4291 section 2.5.4. */
 const LINK_PREFIX = 64;
@@ -68,7 +69,7 @@ export function readMachine() {
   };
 }
 
-/** The way of the kernel to a destination: the interface, the gateway, the source, and the greatest packet in bytes. */
+/** The way of the kernel to a destination: the interface, the gateway, the table, the source, and the greatest packet in bytes. */
 export type Way = NonNullable<ReturnType<typeof wayTo>>;
 
 /**
@@ -78,13 +79,14 @@ export type Way = NonNullable<ReturnType<typeof wayTo>>;
  */
 export function wayTo(destination: Ipv6Address, scopeId = 0) {
   const sender = senderTo(destination, scopeId);
-  if (isLinkLocal(destination)) return sender && { index: scopeId, via: null, ...sender };
+  if (isLinkLocal(destination))
+    return sender && { index: scopeId, via: null, table: MAIN_TABLE, ...sender };
   const answer = askRoute(destination);
   const route = answer && parseRoute(answer);
   if (route?.kind !== "unicast") return null;
   const [hop = { index: 0, via: null }] = route.hops;
   const { source = null, mtu = null } = sender ?? {};
-  return { ...hop, source, mtu };
+  return { ...hop, table: route.table, source, mtu };
 }
 
 /** The source and the MTU of a UDP socket that is connected to a destination; null if the kernel refuses. */

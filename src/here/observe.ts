@@ -3,7 +3,7 @@ import { prefixContains } from "../addr/prefix.ts";
 import { SystemError } from "../platform/libc.ts";
 import type { Interface, Route } from "./kernel.ts";
 import { Listener } from "./listener.ts";
-import { ANYWHERE, type Machine, readMachine } from "./machine.ts";
+import { ANYWHERE, MAIN_TABLE, type Machine, readMachine } from "./machine.ts";
 
 /** A router may answer only every three seconds (RFC 4861 section 10), half a second late. */
 const LISTEN_MS = 3600;
@@ -19,11 +19,15 @@ export type Observation = Awaited<ReturnType<typeof observe>>;
 /** A gateway of a way out, or a router that was heard. */
 export type Gateway = Observation["gateways"][number];
 
-/** The default routes that are in use: to everywhere, or to all global unicast addresses. */
-export const defaultRoutes = ({ routes }: Machine) =>
+/**
+ * The default routes that are in use: to everywhere, or to all global unicast addresses, in the main table or the one in
+ * which the kernel finds the way to the Internet. What rules send by other tables, as by a source or a mark, is not known.
+ */
+export const defaultRoutes = ({ routes, way }: Machine) =>
   routes.filter(
-    ({ prefix, kind, expiresSeconds }) =>
+    ({ prefix, kind, table, expiresSeconds }) =>
       kind === "unicast" &&
+      (table === MAIN_TABLE || table === way?.table) &&
       prefix.length <= 3 &&
       prefixContains(prefix, ANYWHERE) &&
       (expiresSeconds === null || expiresSeconds > 0),

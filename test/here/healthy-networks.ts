@@ -291,6 +291,10 @@ export const HEALTHY: readonly Trial[] = [
       "route add default via fe80::1 dev eth0 table 77",
     ],
   }),
+  healthy("a dead default route in a table of which no rule knows", {
+    ...STATIC,
+    ip: [...(STATIC.ip ?? []), "route add default via fe80::dead dev eth0 table 100"],
+  }),
   healthy("addresses on loopback, and none but a link-local one on the link", {
     routers: [
       {

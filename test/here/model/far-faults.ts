@@ -57,6 +57,8 @@ export const FAR_FAULTS: readonly Fault[] = [
       parts: ["route", "gateway"],
       inject: (machine) => {
         machine.deadEnd = deadEnd;
+        // A route of a table that is asked before would be taken.
+        machine.staticRoutes = machine.staticRoutes.map((each) => ({ ...each, table: 254 }));
       },
       culprits: [deadEnd],
     }),

@@ -362,10 +362,11 @@ function wayTo(machine: Simulated, target: OwnAddress["ip"]): Way | null {
     ({ prefix, hops }) =>
       prefix.length > 3 && prefixContains(prefix, target) && hops[0]?.index === LINK,
   );
-  if (isOnLink) return { index: LINK, via: null, source, mtu: MTU };
+  const about = { source, mtu: MTU, table: machine.staticRoutes[0]?.table ?? 254 };
+  if (isOnLink) return { index: LINK, via: null, ...about };
   if (machine.deadEnd !== null && isOn(machine)) return null;
   const hop = gatewayOf(machine);
-  return hop ? { ...hop, source, mtu: MTU } : null;
+  return hop ? { ...hop, ...about } : null;
 }
 
 /** True if packets go to a gateway and come back. */
