@@ -97,14 +97,6 @@ const ROUTES: readonly Trial[] = [
     [
       ["::/1", ["route add ::/1 via fe80::dead dev eth0"], ""],
       [
-        "the route to the resolver, beside a good default route",
-        [
-          "route add default via fe80::1 dev eth0",
-          "route add 2001:db8:ffff::/64 via fe80::dead dev eth0",
-        ],
-        "",
-      ],
-      [
         "a default route that comes meanwhile",
         [],
         "(sleep 2; ip -6 route add default via fe80::dead dev eth0) >/dev/null 2>&1 &",

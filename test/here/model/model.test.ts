@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import type { Route } from "../../../src/here/kernel.ts";
 import { defaultRoutes, type Gateway } from "../../../src/here/observe.ts";
 import { judge } from "../../../src/tools/here/verdict.ts";
+import { parseIpv6 } from "../../addr/parse.ts";
 import { randomFrom } from "../../lab/simulation.ts";
-import { type Fault, hasFar, isStatic } from "./fault.ts";
+import { type Fault, hasFar, hasNeighbors, isStatic } from "./fault.ts";
 import { healthyMachine } from "./healthy.ts";
 import { factsOf, type Simulated } from "./machine.ts";
 import { ALL_FAULTS, areTogether, CODES, chooseFaults, nearest } from "./mixtures.ts";
@@ -156,6 +157,28 @@ test.each([
     expect(verdict.code, verdict.text).toBe("router-dead");
   },
 );
+
+// On a network, the kernel leaves it for the default router as soon as anybody has asked for it in vain.
+test("the dead gateway of the route to a resolver is named, and not the default router", () => {
+  const fits = (seed: number) => {
+    const machine = machineOf(seed);
+    const areFar = machine.resolvers.every(({ place }) => place === "beyond");
+    return isStatic(machine) && hasNeighbors(machine) && areFar;
+  };
+  const facts = factsOf(machineOf(seeds(1000).find(fits) as number));
+  const dead = { ip: parseIpv6("fe80::dead"), index: facts.judged?.index ?? 0, answers: false };
+  const { verdict } = judge({
+    ...facts,
+    gateways: [...facts.gateways, dead],
+    resolvers: facts.resolvers.map((tried) => ({
+      ...{ ...tried, outcome: "silent", echoes: false },
+      way: tried.way && { ...tried.way, via: dead.ip },
+    })),
+  });
+  expect(verdict.code, verdict.text).toBe("gateway-silent");
+  expect(verdict.text).toContain("fe80::dead");
+  expect(verdict.text).not.toContain("fe80::1");
+});
 
 /** What only a raw socket shows. */
 const HEARD: readonly string[] = [
