@@ -55,7 +55,7 @@ describe("this machine", () => {
       `${UPLINK}; ip address add 2001:db8::5/64 dev uplinkfar nodad
       ip address add 2001:db8::5/64 dev uplink
       until ip address show dev uplink | grep -q dadfailed; do sleep 0.05; done`,
-      /^problem {2}find an IPv6 address .*: 2001:db8::5 of uplink is a duplicate/,
+      /^problem {2}find an IPv6 address .*: Duplicate address detection has failed on uplink for 2001:db8::5:/,
     ],
     [
       "IPv6 that is switched off",
