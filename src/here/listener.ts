@@ -119,6 +119,7 @@ export class Listener implements Disposable {
   readonly #packet: CarriedSocket;
   readonly #links: ReadonlyMap<number, Notes>;
   readonly #own: ReadonlySet<string>;
+  readonly #joined: ReadonlySet<number>;
   readonly #questions = new Map<string, Question>();
   #readMs = performance.now();
 
@@ -129,6 +130,8 @@ export class Listener implements Disposable {
   constructor(links: readonly Interface[], addresses: readonly OwnAddress[]) {
     this.#links = new Map(links.map((link) => [link.index, newNotes(link)]));
     this.#own = new Set(addresses.map(({ ip }) => formatIpv6(ip)));
+    // A link that comes up has its groups before its first address.
+    this.#joined = new Set(addresses.map(({ index }) => index));
     using opened = new DisposableStack();
     this.#raw = opened.use(new CarriedSocket("discovery"));
     this.#packet = opened.use(new CarriedSocket("packets"));
@@ -226,7 +229,11 @@ export class Listener implements Disposable {
     }
   }
 
-  #noteIncoming({ routers, answered, arrived }: Notes, packet: Uint8Array, heardMs: number): void {
+  #noteIncoming(
+    { index, routers, answered, arrived }: Notes,
+    packet: Uint8Array,
+    heardMs: number,
+  ): void {
     const message = packet.subarray(IPV6_HEADER_BYTES);
     const ip = ipv6FromBytes(packet.subarray(8, 24));
     const said = { source: ip, hopLimit: packet[7] ?? 0, message };
@@ -241,7 +248,7 @@ export class Listener implements Disposable {
     const [type = 0] = message;
     const isWatched = advertisement || neighbour || type === TYPE["Packet Too Big"];
     const destination = formatIpv6(ipv6FromBytes(packet.subarray(24, 40)));
-    const isForHere = packet[24] === 0xff || this.#own.has(destination);
+    const isForHere = packet[24] === 0xff ? this.#joined.has(index) : this.#own.has(destination);
     if (isWatched && isForHere) arrived.add(type);
   }
 

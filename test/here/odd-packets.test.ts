@@ -109,4 +109,14 @@ describeWith(labMissing, tunMissing)("what comes over a link", () => {
     const routers = heard.flatMap((link) => link.routers.map(({ ip }) => formatIpv6(ip)));
     expect(routers).toEqual(sources.slice(0, 32));
   });
+
+  test("what comes while IPv6 is not up on the link is none that a firewall drops", async () => {
+    writeFileSync(`/proc/sys/net/ipv6/conf/${DEVICE}/disable_ipv6`, "1");
+    const links = readMachine().interfaces.filter(({ name }) => name === DEVICE);
+    const looking = observe(links, () => [], Promise.resolve(), new AbortController().signal);
+    await Bun.sleep(1);
+    writeSync(tun, from("fe80::a1", HEAD));
+    const { heard } = await looking;
+    expect(heard.map(({ routers, drops }) => [routers.length, drops])).toEqual([[1, []]]);
+  });
 });
