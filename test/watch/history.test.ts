@@ -281,7 +281,7 @@ testWith(labMissing).each(["full", "readonly"])(
     try {
       const copy = join(disk, "history.db");
       for (const end of ["", "-wal", "-shm"]) copyFileSync(file + end, copy + end);
-      if (fault === "readonly") await run(["mount", "-o", "remount,ro", disk]);
+      if (fault === "readonly") await run(["mount", "-o", "remount,bind,ro", disk]);
       else
         expect(() => writeFileSync(join(disk, "other"), new Uint8Array(4_000_000))).toThrow(
           "space",
