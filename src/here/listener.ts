@@ -124,7 +124,7 @@ export class Listener implements Disposable {
   #readMs = performance.now();
 
   /**
-   * @param addresses those of this machine: what comes to another one is for a container, and no firewall drops it
+   * @param addresses those of this machine; packets to others, as to a container, are not called dropped
    * @throws SystemError `EPERM` without CAP_NET_RAW where the process was not started with the sockets
    */
   constructor(links: readonly Interface[], addresses: readonly OwnAddress[]) {

@@ -21,8 +21,9 @@ const MAX = { links: 64, addresses: 1024, routes: 4096 } as const;
 const ADDRESSES = "/proc/self/net/if_inet6";
 /** A switch for all interfaces together; not where /proc has nothing but processes. */
 const ALL_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
-/** The table of routes that no rule is needed for, and that of this machine's own addresses and of multicast, which lead nowhere. */
+/** The table of routes that need no rule. */
 export const MAIN_TABLE = 254;
+/** The table of this machine's own addresses and of multicast, which lead nowhere. */
 const LOCAL_TABLE = 255;
 /** A route of a shorter prefix leads beyond its link; RFC 4291 section 2.5.4. */
 const LINK_PREFIX = 64;

@@ -321,8 +321,8 @@ export async function hear(
     const [way] = await Promise.all([checked, names && take("zone", null, judgeServers)]);
     const compared = compareFamilies(rows);
     if (compared) await take("compare", null, async () => compared);
-    const doubted = await names?.doubted;
-    const hearing = { steps, rows, addresses: addresses.size, ...(doubted && { doubted }) };
+    const doubted = (await names?.doubted) ?? [];
+    const hearing = { steps, rows, addresses: addresses.size, doubted };
     // A look takes some seconds, and a clear answer does not wait for it.
     if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
     await looked;

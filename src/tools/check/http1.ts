@@ -67,10 +67,7 @@ export function headReader(): (piece: Buffer) => Head | string | null {
   };
 }
 
-/**
- * Makes a counter of the bytes of an HTTP/1 body, which returns how many have come, and whether the last chunk has, if it
- * comes in chunks; RFC 9112 section 7.1.
- */
+/** Makes a counter of an HTTP/1 body. It returns the bytes of data so far, and whether the last chunk has come; RFC 9112 section 7.1. */
 export function bodyCounter(hasChunks: boolean) {
   let [bytes, line, isLast, isOver] = [0, "", false, false];
   /** Of the chunk and the line end behind it. */

@@ -352,11 +352,12 @@ export async function transact(
     const seen = await judgeAnswer(answer, depth === "body", wait);
     const about = { ...seen, ms: took(), isRead: depth === "body" };
     const { status, location: to, setsCookie } = answer;
-    const redirect = isRedirect(status) && !seen.finding && to !== undefined && { to, setsCookie };
+    const isFollowed = isRedirect(status) && !seen.finding;
+    const redirect = isFollowed && to !== undefined ? { to, setsCookie } : undefined;
     const wrong = redirect && (await follow?.(redirect));
     // A redirect's request has worked; where it leads to is not this address.
     note(wrong ? { ...about, ...wrong, reason: null } : about);
-    return redirect || undefined;
+    return redirect;
   } catch (end) {
     if (!(end instanceof NoAnswer)) throw end;
     if (kind === "connect") note({ reason: await reasonWithout(ip, end) });

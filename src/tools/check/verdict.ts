@@ -304,7 +304,6 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
     return conclude("unknown", first, open);
   }
-  const isUnsteady = isOneOf("stopped", "sometimes");
   if (worst) {
     const isElsewhere = ({ ip }: Step) => faults.every((each) => each.ip !== ip);
     const unsteady = worstOf(six.filter((step) => isUnsteady(step) && isElsewhere(step)));
@@ -343,7 +342,7 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     return conclude("works", first, undefined, { evidence: countedText(rows) });
   }
   const { finding } = warning;
-  if (finding === "stopped" || finding === "sometimes") {
+  if (isUnsteady(warning)) {
     const stopped = new Set(six.filter(isOneOf("stopped")).map(({ ip }) => ip)).size;
     const how = firstTrue({
       "works over IPv6 only sometimes": finding === "sometimes",
@@ -383,6 +382,8 @@ const isOneOf =
 const isSilent = isOneOf("port-silent", "no-answer");
 
 const isUnreached = isOneOf("not-sent", "unreachable", "rejected", "path-loop", "no-answer");
+
+const isUnsteady = isOneOf("stopped", "sometimes");
 
 const isRefused = isOneOf("port-closed", "not-opened", "rejected", "unreachable");
 

@@ -110,13 +110,14 @@ function judgePart(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   if (isFailure(finding) && alike < rows.length)
     return { finding: "sometimes", text: `${counted}: ${text}`, ...facts };
   const ended = good.length > 0 ? `${workedText(rows, NOUNS[kind])} worked.` : `${counted} failed.`;
-  const [other, ...more] = good.filter(
+  const refused = good.filter(
     (row) => (row.httpStatus ?? 0) >= 400 && row.httpStatus !== shown.httpStatus,
   );
-  const refused =
-    other &&
-    `${shareText(1 + more.length, rows.length, NOUNS[kind])} were answered with status ${other.httpStatus}.`;
-  const whole = [text, refused, ended].filter(Boolean).join(" ");
+  const statuses = listText([...new Set(refused.map((row) => `${row.httpStatus}`))].toSorted());
+  const others =
+    refused.length > 0 &&
+    `${shareText(refused.length, rows.length, NOUNS[kind])} were answered with status ${statuses}.`;
+  const whole = [text, others, ended].filter(Boolean).join(" ");
   return { text: whole, ...facts, ...(finding && { finding }) } as Seen;
 }
 

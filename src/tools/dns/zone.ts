@@ -185,18 +185,19 @@ export async function askZone(
 /** The fields of a row that nothing is known of. */
 const NOTHING = { serial: null, authoritative: null, signed: null, ms: null } as const;
 
+const isUnanswered = ({ outcome }: DnsReply) => outcome === "timeout" || outcome === "unreachable";
+
 /** True if a server was asked and did not answer. */
-const isSilent = ({ outcome, attempts }: DnsReply) =>
-  (outcome === "timeout" || outcome === "unreachable") &&
-  attempts.every((each) => !each.outcome.startsWith(NOT_ASKED));
+const isSilent = (reply: DnsReply) =>
+  isUnanswered(reply) && !reply.attempts[0]?.outcome.startsWith(NOT_ASKED);
 
 /** What a server's answer for the SOA record of its zone says of it. */
 function judgeSoa(soa: DnsOutcome) {
-  const { outcome, records, queryTime: ms, rcode, attempts } = replyOf("zone", soa);
-  if (outcome === "timeout" || outcome === "unreachable") {
-    const reason = attempts[0]?.outcome ?? outcome;
-    const isAsked = !reason.startsWith(NOT_ASKED);
-    return { ...NOTHING, outcome: isAsked ? "silent" : "not-asked", reason } as const;
+  const reply = replyOf("zone", soa);
+  const { records, queryTime: ms, rcode, attempts } = reply;
+  if (isUnanswered(reply)) {
+    const outcome = isSilent(reply) ? "silent" : "not-asked";
+    return { ...NOTHING, outcome, reason: attempts[0]?.outcome ?? reply.outcome } as const;
   }
   const flags = ("message" in soa && soa.message?.[2]) || 0;
   const authoritative = (flags & (FLAG.authoritative >>> 8)) !== 0;
