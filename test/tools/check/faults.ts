@@ -157,7 +157,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     code: "unknown or path-doubtful or sometimes or stopped",
     fault: "unknown",
     says: [
-      /(not known: it may limit new connections; over IPv4|may be behind a path that loses packets|(only sometimes|and then stopped): \d of \d+ transactions failed, by silence; over IPv4)/,
+      /(not known: it may limit new connections; over IPv4|may be behind a path that loses packets|(only sometimes|and then stopped): \d+ of \d+ (transactions|SYNs) failed, by silence; over IPv4)/,
     ],
     evidence: /\d+ of \d+ (SYNs and 0 of \d+ echo requests were lost|connection attempts failed)/,
   },
