@@ -168,7 +168,7 @@ export async function hear(
           why = part.text ?? why;
           return;
         }
-        addRow({ ip, turn, ...part });
+        addRow({ ip, turn, ...part, isOpen: isWeb(port) && part.isOpen === true });
         works = worked(part) && !isFailure(part.finding);
         if (part.kind === "connect") connect.resolve(works);
         if (part.kind === "handshake") handshake.resolve(works);

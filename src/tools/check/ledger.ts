@@ -24,6 +24,8 @@ export interface Attempt extends Pick<Step, "at" | "httpStatus" | "certificate">
   readonly finding?: Finding;
   /** True if the body of the response was read. */
   readonly isRead?: boolean;
+  /** True if its transaction goes on: without a later part, that was cut. */
+  readonly isOpen?: boolean;
   /** The fingerprints of the certificates that the server showed, its own first. */
   readonly chain?: readonly string[];
 }
@@ -92,10 +94,11 @@ export function typical(failures: readonly Attempt[]): Attempt | undefined {
   return ordered[0]?.[1][0];
 }
 
-/** The transactions over a family, each with the part that failed; of an address, in their order. */
+/** The transactions over a family that have ended, each with the part that failed; of an address, in their order. */
 export function transactionsOf(rows: readonly Attempt[]) {
   const parts = rows.filter(({ kind }) => kind !== "syn" && kind !== "echo");
   return [...Map.groupBy(parts, ({ ip, turn }) => `${ip} ${turn}`).values()]
+    .filter((all) => !all.every(({ isOpen }) => isOpen))
     .map((all) => ({ ...(all[0] as Attempt), reason: null, ...all.find(hasFailed) }))
     .toSorted(byTime);
 }

@@ -329,7 +329,8 @@ export async function transact(
   const note = (found: Found = {}) => {
     const reason = isFailure(found.finding) ? found.finding : null;
     const part = { kind, ms: took(), reason, ...found };
-    tell(part);
+    const isLast = kind === (depth === "body" ? "request" : depth);
+    tell({ ...part, ...(part.reason === null && !isLast && { isOpen: true }) });
     return part.reason === null;
   };
   const wait = waiterOf(socket, signal);

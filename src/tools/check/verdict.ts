@@ -302,7 +302,7 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
       .find((step) => !isOfIpv4(step));
     const but = fault ? `; ${fault}` : "";
     const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
-    return conclude("unknown", first, open);
+    return conclude("unknown", first, open, { advice: "Test again after a minute." });
   }
   if (worst) {
     const isElsewhere = ({ ip }: Step) => faults.every((each) => each.ip !== ip);

@@ -59,8 +59,10 @@ type Fates = Readonly<Record<keyof typeof FAILS, Fate>>;
 const isFinding = (reason: string): reason is Finding => CODES.includes(reason as Finding);
 
 /** The attempts at an address by its fates. */
-function rowsOf(ip: string, port: number, fates: Fates, random: () => number) {
+function rowsOf(ip: string, port: number, fates: Fates, random: () => number, endMs = Infinity) {
   const rows: Attempt[] = [];
+  /** How far a transaction was when the check ended, in milliseconds since it began. */
+  const isCut = (atMs: number, partMs: number) => atMs + partMs > endMs;
   const add = (
     kind: keyof typeof FAILS,
     turn: number,
@@ -85,15 +87,17 @@ function rowsOf(ip: string, port: number, fates: Fates, random: () => number) {
       reason: null,
       text: "It works.",
       ...more,
-      ...failure,
+      ...(failure && { ...failure, isOpen: false }),
     });
     return !isFailed;
   };
   for (let turn = 1; turn <= 10; turn++) {
     const atMs = 320 * (turn - 1);
     const isRead = turn % 4 === 1;
-    if (add("connect", turn, atMs) && port !== 22 && (port === 80 || add("handshake", turn, atMs)))
-      add("request", turn, atMs, { httpStatus: 200, isRead });
+    const open = port === 22 ? {} : { isOpen: true };
+    if (isCut(atMs, 10) || !add("connect", turn, atMs, open) || port === 22) continue;
+    if (port === 443 && (isCut(atMs, 100) || !add("handshake", turn, atMs, open))) continue;
+    if (!isCut(atMs, isRead ? 2000 : 200)) add("request", turn, atMs, { httpStatus: 200, isRead });
   }
   if (!isIpv6(ip)) return rows;
   for (let turn = 1; turn <= 20; turn++) {
@@ -130,6 +134,7 @@ function hearingOf(seed: number): Heard {
   const port = oneOf(443, 80, 22);
   const ips = Array.from({ length: oneOf(1, 2, 3) }, (_, at) => ipOf(at));
   const all = oneOf(true, false) ? [...ips, IPV4] : ips;
+  const endMs = oneOf(Infinity, Infinity, Infinity, 1500, 3000);
   return {
     port,
     addresses: ips.length + oneOf(0, 0, 5),
@@ -138,7 +143,7 @@ function hearingOf(seed: number): Heard {
       step("mtu", ipOf(0), oneOf<Finding | undefined>(undefined, undefined, "large-packets")),
       step("trace", ipOf(0)),
     ],
-    rows: all.flatMap((ip) => rowsOf(ip, port, fates(), random)),
+    rows: all.flatMap((ip) => rowsOf(ip, port, fates(), random, endMs)),
   };
 }
 
@@ -198,6 +203,8 @@ function mistakesIn(hearing: Heard, seed: number) {
   const six = withRetransmitted(rows.filter(({ ip }) => isIpv6(ip)));
   const wrong: Record<string, boolean> = {
     "works, with a failure": code === "works" && failuresIn(rows).length > 0,
+    "works, and read no body":
+      code === "works" && hearing.port !== 22 && !six.some(({ isRead }) => isRead),
     "works, and is not said so": code === "works" && (answer !== "yes" || fault !== null),
     "has no fault": code !== "works" && fault === null,
     "fails, and the answer is yes": FAILURES.includes(code as Finding) && answer === "yes",
@@ -261,7 +268,9 @@ const rowsFor = (
 ) =>
   reasons.map((reason, at): Attempt => {
     const finding = reason !== null && isFinding(reason) ? { finding: reason } : {};
-    return { kind, ip: ipOf(0), turn: at + 1, atMs: at * 300, ms: 10, reason, ...finding, ...more };
+    const read = kind === "request" ? { isRead: at % 4 === 0 } : {};
+    const about = { kind, ip: ipOf(0), turn: at + 1, atMs: at * 300, ms: 10, reason };
+    return { ...about, ...finding, ...read, ...more };
   });
 
 const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
@@ -282,6 +291,22 @@ const of = (rows: readonly Attempt[], steps: readonly Step[] = [], addresses = 1
 
 test.each<[what: string, rows: readonly Attempt[], expected: object]>([
   ["works", SOUND, { code: "works", answer: "yes", fault: null, advice: null }],
+  [
+    "was heard too shortly for a body",
+    SOUND.filter(({ isRead }) => !isRead),
+    {
+      ...{ code: "unknown", answer: "not-known" },
+      evidence: "7 of 7 HTTP requests were answered, and no body was read in time.",
+    },
+  ],
+  [
+    "was heard for nine of ten transactions",
+    SOUND.flatMap((row) => {
+      if (row.kind === "request" && row.turn === 10) return [];
+      return { ...row, isOpen: ["connect", "handshake"].includes(row.kind) };
+    }),
+    { code: "works", evidence: expect.stringMatching(/^9 of 9 transactions over IPv6 worked/) },
+  ],
   [
     "has one request of ten that fails",
     [
