@@ -137,7 +137,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     code: "stopped",
     fault: "unknown",
     says: [
-      /worked over IPv6, and then stopped: \d of \d+ transactions failed, by silence; over IPv4/,
+      /worked over IPv6, and then stopped: \d+ of \d+ (transactions|SYNs) failed, by silence; over IPv4/,
     ],
     evidence: /firewall that may limit/,
   },
@@ -147,7 +147,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     code: "stopped",
     fault: "path",
     says: [
-      /worked over IPv6, and then stopped: \d of \d+ transactions failed, by port unreachable/,
+      /worked over IPv6, and then stopped: \d+ of \d+ (transactions|SYNs) failed, by port unreachable/,
     ],
   },
   "few-a-second": {
@@ -164,19 +164,19 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "closed-before-tls": {
     rules: (ip) => afterSyns(ip, 8, "reject with tcp reset"),
     code: "stopped",
-    says: [/worked over IPv6, and then stopped: \d of \d+ transactions failed, by RST/],
+    says: [/worked over IPv6, and then stopped: \d+ of \d+ (transactions|SYNs) failed, by RST/],
     evidence: /firewall that may limit/,
   },
   "silent-before-http": {
     rules: (ip) => afterSyns(ip, 9, "drop"),
     code: "stopped",
-    says: [/worked over IPv6, and then stopped: \d of \d+ transactions failed, by silence/],
+    says: [/worked over IPv6, and then stopped: \d+ of \d+ (transactions|SYNs) failed, by silence/],
     evidence: /firewall that may limit/,
   },
   "closed-before-http": {
     rules: (ip) => afterSyns(ip, 9, "reject with tcp reset"),
     code: "stopped",
-    says: [/worked over IPv6, and then stopped: \d of \d+ transactions failed, by RST/],
+    says: [/worked over IPv6, and then stopped: \d+ of \d+ (transactions|SYNs) failed, by RST/],
     evidence: /firewall that may limit/,
   },
   closed: { server: "none", code: "port-closed", says: [/refuses connections to port 443/] },
@@ -351,7 +351,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     narrow: { at: 2, bytes: 1300 },
     rules: (ip) => ({ 4: [`ip6 daddr ${ip} icmpv6 type packet-too-big drop`] }),
     code: "sometimes",
-    says: [/only sometimes: \d of \d+ transactions failed, by silence/, IPV4_WORKS],
+    says: [/only sometimes: \d+ of \d+ (transactions|SYNs) failed, by silence/, IPV4_WORKS],
   },
   "no-large-echo": {
     rules: (ip) => ({ 4: [`${echo(ip)} meta length > 1400 drop`] }),

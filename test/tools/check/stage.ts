@@ -394,7 +394,8 @@ ${servers.join("\n")}
     );
     await chain.exec(SERVER, [findProgram("nginx") ?? "", "-t", "-q", "-c", file]);
     spawnInside([findProgram("nginx") ?? "", "-c", file]);
-    const probe = `until ss -ltnH 'sport = :443' | grep -q .; do sleep 0.02; done`;
+    // It writes this when it listens everywhere; other servers listen on the same ports.
+    const probe = `until [ -s ${folder}/nginx.pid ]; do sleep 0.02; done`;
     await chain.exec(SERVER, ["timeout", "30", "sh", "-c", probe]);
   }
 
