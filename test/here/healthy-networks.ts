@@ -403,7 +403,7 @@ export const HEALTHY: readonly Trial[] = [
         ],
       ],
     },
-    { has: ["eth1 has 2001:db8:2::6"], lacks: [...NO_FAULT, "fe80::", "eth0"] },
+    { has: ["eth1 has 2001:db8:2::6"], lacks: [...NO_FAULT, "fe80::1", "eth0"] },
   ),
   healthy("lifetimes without an end", {
     ...SLAAC,
