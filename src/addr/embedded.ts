@@ -13,6 +13,17 @@ export const EMBEDDINGS = [
   "isatap",
 ] as const;
 
+/** The names of all mechanisms in texts. */
+export const MECHANISM_NAMES: Readonly<Record<EmbeddedIpv4["mechanism"], string>> = {
+  "ipv4-mapped": "IPv4-mapped",
+  "ipv4-translated": "IPv4-translated",
+  "ipv4-compatible": "IPv4-compatible",
+  nat64: "NAT64",
+  "6to4": "6to4",
+  isatap: "ISATAP",
+  teredo: "Teredo",
+};
+
 /** The mechanisms of types whose last 32 bits are the IPv4 address. */
 const IN_LAST_WORD: Readonly<Partial<Record<AddressType, (typeof EMBEDDINGS)[number]>>> = {
   IPv4Mapped: "ipv4-mapped",

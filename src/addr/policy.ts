@@ -1,5 +1,5 @@
 import { type AddressType, typeEntry } from "./classify.ts";
-import { embeddedIpv4, localNat64Candidates } from "./embedded.ts";
+import { embeddedIpv4, localNat64Candidates, MECHANISM_NAMES } from "./embedded.ts";
 import { formatIp, type IpAddress } from "./ip.ts";
 import type { Ipv6Address } from "./ipv6.ts";
 import { formatPrefix, type Prefix, prefixContains } from "./prefix.ts";
@@ -32,7 +32,7 @@ export const NEVER_TARGETS: Readonly<Partial<Record<AddressType, string>>> = {
  * never may; otherwise deny wins over allow, and allow over mode. Anyone can choose low bits that look
  * like an embedded address, so an allowed IPv4 prefix lifts only the objection to that IPv4 address.
  *
- * @returns a clause: `it embeds 10.0.0.1 (nat64), which is Private-Use (10.0.0.0/8, RFC 1918)`
+ * @returns a clause: `it embeds 10.0.0.1 (NAT64), which is Private-Use (10.0.0.0/8, RFC 1918)`
  */
 export function objectionTo(target: IpAddress, policy: TargetPolicy): string | null {
   const never = target.version === 6 ? NEVER_TARGETS[typeEntry(target).type] : undefined;
@@ -57,12 +57,12 @@ function partsOf(target: Ipv6Address) {
   const embedded = embeddedIpv4(target).flatMap((each) =>
     (each.mechanism === "teredo" ? [each.client, each.server] : [each.address]).map((ip) => ({
       ip,
-      subject: `it embeds ${formatIp(ip)} (${each.mechanism}), which`,
+      subject: `it embeds ${formatIp(ip)} (${MECHANISM_NAMES[each.mechanism]}), which`,
     })),
   );
   const candidates = localNat64Candidates(target).map((ip) => ({
     ip,
-    subject: `it may embed ${formatIp(ip)} (Nat64Local), which`,
+    subject: `it may embed ${formatIp(ip)} (local-use NAT64), which`,
   }));
   return [...embedded, ...candidates];
 }

@@ -114,11 +114,11 @@ describe("objectionTo without lists", () => {
     ["2606:4700:4700::1111", "allowed"],
     ["::1", "it is Loopback Address (::1/128, RFC 4291)"],
     ["fec0::1", "it is SiteLocal (fec0::/10, RFC 3879)"],
-    ["64:ff9b::7f00:1", "it embeds 127.0.0.1 (nat64), which is Loopback (127.0.0.0/8, RFC 1122)"],
-    ["64:ff9b::e000:1", "it embeds 224.0.0.1 (nat64), which is Multicast (224.0.0.0/4, RFC 5771)"],
+    ["64:ff9b::7f00:1", "it embeds 127.0.0.1 (NAT64), which is Loopback (127.0.0.0/8, RFC 1122)"],
+    ["64:ff9b::e000:1", "it embeds 224.0.0.1 (NAT64), which is Multicast (224.0.0.0/4, RFC 5771)"],
     [
       "2001:0:808:808:8000:63bf:f5ff:fffe",
-      "it embeds 10.0.0.1 (teredo), which is Private-Use (10.0.0.0/8, RFC 1918)",
+      "it embeds 10.0.0.1 (Teredo), which is Private-Use (10.0.0.0/8, RFC 1918)",
     ],
   ])("%s under global: %s", (target, expected) => {
     expect(judge(target, "global")).toBe(expected);
@@ -239,10 +239,10 @@ describe("objectionTo with lists", () => {
       "it is in the denied prefix fd00::/64",
     );
     expect(judge("64:ff9b::10.0.0.1", "any", "deny 10.0.0.0/8")).toBe(
-      "it embeds 10.0.0.1 (nat64), which is in the denied prefix 10.0.0.0/8",
+      "it embeds 10.0.0.1 (NAT64), which is in the denied prefix 10.0.0.0/8",
     );
     expect(judge("64:ff9b:1::10.0.0.1", "any", "deny 10.0.0.0/8")).toBe(
-      "it may embed 10.0.0.1 (Nat64Local), which is in the denied prefix 10.0.0.0/8",
+      "it may embed 10.0.0.1 (local-use NAT64), which is in the denied prefix 10.0.0.0/8",
     );
   });
 });

@@ -1,3 +1,4 @@
+import { MECHANISM_NAMES } from "../../addr/embedded.ts";
 import { factsOf, networkText, type Reporter } from "../report.ts";
 import type { Validation } from "./result.ts";
 import WORDS from "./words.json" with { type: "json" };
@@ -66,7 +67,7 @@ function registryFacts(row: Details["specialPurpose"]): [name: string, value: st
 
 function embeddedText(embedded: NonNullable<Details["embeddedIPv4"]>[number]): string {
   if (embedded.mechanism !== "teredo") {
-    return `${embedded.address} (${WORDS.mechanisms[embedded.mechanism]})`;
+    return `${embedded.address} (${MECHANISM_NAMES[embedded.mechanism]})`;
   }
   const { client, port, server, flags, cone } = embedded;
   return `${client} (Teredo client), port ${port}, server ${server}, flags ${flags}${cone ? ", cone NAT" : ""}`;
