@@ -9,7 +9,11 @@ const PAGE = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8")
 /** The price of a request while some locations can be asked. */
 function price(request: string, locations = 0): number {
   const [path = "", query = ""] = request.split("?");
-  const endpoint = ENDPOINTS.find((each) => each.path.split("/")[1] === path.split("/")[1]);
+  const [, name, ...segments] = path.split("/");
+  const endpoint = ENDPOINTS.find((each) => {
+    const [, own, ...others] = each.path.split("/");
+    return own === name && others.length === segments.length;
+  });
   const sent: Record<string, string[]> = {};
   for (const [name, value] of new URLSearchParams(query))
     sent[name] = [...(sent[name] ?? []), value];
@@ -61,6 +65,13 @@ test.each([
   ["/traceroute/::1?paths=-8", 0, 1],
   ["/dns/a.test?resolver=every", 0, 1],
   ["/ping/::1?resolver=all&paths=16", 0, 1],
+  ["/watch?points=1", 0, 10],
+  ["/watch?points=145", 0, 1],
+  ["/watch/here?points=2000", 0, 1],
+  ["/watch/here?since=8d&until=1d", 0, 1],
+  ["/watch/here?since=0001-01-01T00:00:00Z", 0, 52],
+  ["/watch/here?since=1h&until=2d", 0, 1],
+  ["/watch/here?since=ever", 0, 1],
 ])("%s with %i locations costs %i", (request, locations, cost) => {
   expect(price(request, locations)).toBe(cost);
 });
