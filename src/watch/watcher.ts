@@ -155,6 +155,8 @@ export class Watcher implements Watching {
   readonly #queue: Entry[] = [];
   #running = 0;
   #entries: ReadonlyMap<string, Entry> = new Map();
+  /** False once the file was read: what begins later was not in it before, or not so often. */
+  #isStart = true;
   #wrong: Schedule["wrong"] = [];
 
   constructor(parts: WatcherParts) {
@@ -218,6 +220,7 @@ export class Watcher implements Watching {
       }),
     );
     for (const [name, entry] of before) if (this.#entries.get(name) !== entry) entry.cancel();
+    this.#isStart = false;
   }
 
   list(points?: number) {
@@ -282,7 +285,7 @@ export class Watcher implements Watching {
       ...{ gap: null, unwrittenSinceMs: null, cancel() {} },
     };
     const missedMs = last ? nowMs - last.atMs - everyMs : 0;
-    if (last && missedMs > everyMs)
+    if (last && this.#isStart && missedMs > everyMs)
       this.#noteGap(entry, last.atMs + everyMs, GAPS.stopped, missedMs);
     this.#wait(entry);
     return entry;

@@ -336,6 +336,21 @@ test("after a restart, the verdict and what was compared are as before, and the 
   second.stop();
 });
 
+test.each([
+  ["runs more often than before", "check www.example.com every=6h"],
+  ["was not watched for a time", "here every=1m"],
+])("a watch that %s has no gap, because the service ran", async (_what, before) => {
+  const line = "check www.example.com every=1m";
+  const lab = startLab(line, () => check());
+  await lab.clock.advance(5 * MINUTE);
+  lab.watcher.apply(parseSchedule(before, lab.rules));
+  await lab.clock.advance(4 * HOUR);
+  lab.watcher.apply(parseSchedule(line, lab.rules));
+  await lab.clock.advance(5 * MINUTE);
+  expect(lab.runs.filter(({ gap }) => gap !== null)).toEqual([]);
+  lab.stop();
+});
+
 test.each([-10 * HOUR, 10 * HOUR])(
   "runs go on when the clock jumps by %d ms, and none is lost",
   async (ms) => {
