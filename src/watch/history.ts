@@ -6,7 +6,7 @@ import type { Log } from "../util/log.ts";
 import { median, round } from "../util/numbers.ts";
 import { mapValues } from "../util/objects.ts";
 import type { LevelRun } from "./level.ts";
-import { isBadCode, type Run } from "./measure.ts";
+import { type Run, rankOf, WORST } from "./measure.ts";
 import type { Notification, Outbox } from "./notify.ts";
 import type { WatchChange, WatchSeries } from "./result.ts";
 
@@ -92,7 +92,7 @@ const widthOf = ({ sinceMs, untilMs, points }: Range) =>
 
 /** What the runs of a part add up to. */
 const newPart = () => {
-  const counts = { runs: 0, sent: 0, lost: 0, least: Infinity, greatest: -Infinity, isBad: false };
+  const counts = { runs: 0, sent: 0, lost: 0, least: Infinity, greatest: -Infinity, rank: -1 };
   return Object.assign(counts, {
     medians: [] as number[],
     code: null as string | null,
@@ -249,7 +249,7 @@ export class History implements Outbox {
     return {
       rtt: parts.map(({ medians }) => milliseconds(median(medians))),
       loss: parts.map(({ sent, lost }) => percentage(lost, sent)),
-      bad: parts.map(({ runs, isBad }) => (runs === 0 ? null : isBad)),
+      bad: parts.map(({ runs, rank }) => (runs === 0 ? null : rank === WORST)),
       changed: [...new Set(changes.map(({ at }) => Math.floor((at - sinceMs) / width)))],
     };
   }
@@ -265,7 +265,7 @@ export class History implements Outbox {
     const beginOf = (at: number) => at - ((at - sinceMs) % width);
     const all = this.#read<{ id: number; text: string }>("select id, text from word");
     const words = new Map(all.map(({ id, text }) => [id, text]));
-    const bad = new Set([...words].flatMap(([id, text]) => (isBadCode(text) ? id : [])));
+    const ranks = new Map(all.map(({ id, text }) => [id, rankOf(text)]));
     const parts = new Map<number, ReturnType<typeof newPart>>();
     let part = newPart();
     let endMs = 0;
@@ -288,8 +288,9 @@ export class History implements Outbox {
         part.least = Math.min(part.least, row.least);
         part.greatest = Math.max(part.greatest, row.greatest);
       }
-      part.code = words.get(row.code) ?? null;
-      part.isBad ||= bad.has(row.code);
+      const rank = ranks.get(row.code) ?? 0;
+      // Of those that are as bad, the last.
+      if (rank >= part.rank) [part.rank, part.code] = [rank, words.get(row.code) ?? null];
     }
     const gaps = "select at, ms, reason from gap where watch = ?1 and at + ms >= ?2 and at < ?3";
     type Gap = { at: number; ms: number; reason: number };

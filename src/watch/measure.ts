@@ -34,14 +34,18 @@ type CountedHop = { readonly ip: string | null } & {
   readonly [Time in "rtt" | "min" | "p50" | "max"]?: number | null;
 };
 
-/** How bad the news of a verdict are. */
 const RANK = { good: 0, warn: 1, bad: 2 } as const;
+
+/** How bad the news of a verdict are, from 0 to `WORST`. */
+export const rankOf = (code: string): number => RANK[toneOf(code)];
+
+export const WORST = RANK.bad;
 
 /** A path fits into two bytes of a row. */
 const PATHS = 0x8000;
 
 /** True if a verdict says that what is watched does not work. */
-export const isBadCode = (code: string): boolean => toneOf(code) === "bad";
+export const isBadCode = (code: string): boolean => rankOf(code) === WORST;
 
 /** The numbers of a document, and its verdict in words; of one from several locations, those of all, and the worst verdict. */
 export function measuredOf(document: object): Omit<Run, "atMs" | "durationMs"> & { text: string } {
@@ -55,7 +59,7 @@ export function measuredOf(document: object): Omit<Run, "atMs" | "durationMs"> &
     const lost = Math.round((sent * (loss ?? 0)) / 100);
     return { location, code, text, sent, lost, times, path: hops.map(({ ip }) => ip).join(">") };
   });
-  const worst = answers.toSorted((a, b) => RANK[toneOf(b.code)] - RANK[toneOf(a.code)])[0];
+  const worst = answers.toSorted((a, b) => rankOf(b.code) - rankOf(a.code))[0];
   const sum = (name: "sent" | "lost") => answers.reduce((total, each) => total + each[name], 0);
   const times = answers.flatMap((each) => each.times);
   const us = (ms: number | null) => (ms === null ? null : Math.round(ms * 1000));

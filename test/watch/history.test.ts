@@ -44,6 +44,16 @@ const change = (number: number, document: object): Change => ({
   isToTell: false,
 });
 
+test("a part of a series has the worst code of its runs, and of those that are as bad the last", () => {
+  using history = open();
+  const codes = ["works", "no-reply", "HOSTNAME_NOT_FOUND", "works", "unclear", "no-loss"];
+  for (const [number, code] of codes.entries()) history.addRun(NAME, runAt(number, { code }));
+  const range = { sinceMs: EPOCH_MS, untilMs: EPOCH_MS + 1_800_000, points: 2 };
+  const series = history.series(NAME, range);
+  expect(series.map(({ code }) => code)).toEqual(["HOSTNAME_NOT_FOUND", "unclear"]);
+  expect(history.line(NAME, range).bad).toEqual([true, false]);
+});
+
 test("runs, gaps and changes come back as series of equal parts", () => {
   using history = open();
   for (let number = 0; number < 4; number++)
