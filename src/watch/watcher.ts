@@ -260,7 +260,7 @@ export class Watcher implements Watching {
   }
 
   change(name: string, id: number) {
-    return this.history.change(name, id);
+    return this.count === 0 ? null : this.history.change(name, id);
   }
 
   readonly subscribe = (listener: Listener) => {

@@ -253,6 +253,8 @@ labTest("where nothing is watched, no history is made", async () => {
   const headers = { "X-API-Key": quiet.key };
   const response = await fetch(`${quiet.url}/watch?points=3`, { headers });
   expect(await response.json()).toEqual({ watches: [], details: { wrong: [], flaps: 0 } });
+  for (const path of ["here", "here/changes/1"])
+    expect((await fetch(`${quiet.url}/watch/${path}`, { headers })).status).toBe(404);
   expect(await metricsText(quiet)).toContain("sixscope_watch_verdict");
   // A stream begins before the first event, which never comes.
   const end = new AbortController();
