@@ -74,7 +74,11 @@ function parseKeys(text: string, source: string): readonly KeyRecord[] {
   try {
     return keyFileSchema().parse(JSON.parse(text)).keys;
   } catch (cause) {
-    const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : reasonOf(cause);
+    // A file can have a problem in each of its keys.
+    const [first] = cause instanceof z.ZodError ? cause.issues : [];
+    const reason = first
+      ? `${first.message} at ${first.path.join(".") || "its top"}`
+      : reasonOf(cause);
     throw new KeyFileError(`${source} does not parse: ${reason}`, { cause });
   }
 }

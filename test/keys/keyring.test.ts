@@ -128,6 +128,24 @@ describe("a keys file of 1,000 keys", () => {
     expect(() => readKeyFile(file)).toThrow(KeyFileError);
   });
 
+  test.each([
+    [
+      "of a newer version",
+      (text: string) => text.replaceAll('"created"', '"scope":"","created"'),
+      "keys.0",
+    ],
+    ["no list of keys", () => "[]", "its top"],
+  ])(
+    "is refused in one line that names the first problem if it is %s",
+    async (_, change, where) => {
+      await writeKeyFile(file, keys);
+      writeFileSync(file, change(readFileSync(file, "utf8")));
+      expect(() => readKeyFile(file)).toThrow(
+        new RegExp(`^the keys file \\S+ does not parse: [^\\n]{1,60} at ${where}$`),
+      );
+    },
+  );
+
   test("is not waited for if it is none", () => {
     expect(readKeyFile(file)).toEqual([]);
     Bun.spawnSync(["mkfifo", file]);
