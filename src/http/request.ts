@@ -30,7 +30,7 @@ export interface RequestInfo {
   ended?: Promise<number>;
 }
 
-/** True if a request wants one media type rather than another; RFC 9110 section 12.5.1. A client that takes both alike gets the other. */
+/** True if a request wants one media type, or one encoding, rather than another; RFC 9110 section 12.5. A client that takes both alike gets the other. */
 export function prefers(accept: string | null, type: string, other: string): boolean {
   const ranges = parseAccept(accept?.toLowerCase() ?? "");
   const quality = (range: string) => ranges.find(({ type }) => type === range)?.q;

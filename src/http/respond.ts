@@ -1,6 +1,6 @@
 import type { ApiError } from "../api/errors.ts";
 import { API_KEY_SCHEME, CONSTANT_HEADERS, METHODS } from "../api/headers.ts";
-import type { RequestInfo } from "./request.ts";
+import { prefers, type RequestInfo } from "./request.ts";
 
 const CONSTANT = new Headers(CONSTANT_HEADERS);
 
@@ -53,7 +53,7 @@ export function respondZipped(
   const etag = `W/"${Bun.hash(text).toString(36)}"`;
   const about = { ...extra, Vary: "Accept-Encoding", ETag: etag };
   if (headers.get("if-none-match") === etag) return respond(info, null, 304, about);
-  if (!/\bgzip\b/.test(headers.get("accept-encoding") ?? ""))
+  if (!prefers(headers.get("accept-encoding"), "gzip", "identity"))
     return respond(info, text, 200, about);
   if (zipped.size >= MAX_ZIPPED && !zipped.has(etag)) zipped.clear();
   const gzip = zipped.getOrInsertComputed(etag, () => Bun.gzipSync(text, { level: 9 }));

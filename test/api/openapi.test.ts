@@ -551,7 +551,10 @@ describe("the document is available", () => {
 
   labTest.each([
     ["gzip, deflate, br", "gzip"],
+    ["br;q=1.0, GZIP;q=0.5", "gzip"],
     ["identity", null],
+    ["gzip;q=0", null],
+    ["br, gzip;q=0, *", null],
   ])("Accept-Encoding: %s gets it compressed by %p", async (accepted, encoding) => {
     const headers = { "Accept-Encoding": accepted };
     const response = await fetch(`${service.url}/openapi.json`, { headers });
