@@ -38,3 +38,9 @@ export function prefers(accept: string | null, type: string, other: string): boo
   const unnamed = quality(other.replace(/\/.*/, "/*")) ?? quality("*/*") ?? 0;
   return named === undefined ? wanted > 0 && wanted >= unnamed : wanted > named;
 }
+
+/** True if a client has what a weak ETag names, by the list in `If-None-Match`; RFC 9110 section 13.1.2. */
+export function hasAlready({ headers }: Request, etag: string): boolean {
+  const known = headers.get("if-none-match")?.split(",") ?? [];
+  return known.some((each) => each.trim().replace(/^(?!W\/)/, "W/") === etag);
+}

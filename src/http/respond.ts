@@ -1,13 +1,13 @@
 import type { ApiError } from "../api/errors.ts";
 import { API_KEY_SCHEME, CONSTANT_HEADERS, METHODS } from "../api/headers.ts";
-import { prefers, type RequestInfo } from "./request.ts";
+import { hasAlready, prefers, type RequestInfo } from "./request.ts";
 
 const CONSTANT = new Headers(CONSTANT_HEADERS);
 
 /** The headers of the response to a CORS preflight. */
 export const PREFLIGHT_HEADERS = {
   "Access-Control-Allow-Methods": METHODS,
-  "Access-Control-Allow-Headers": "X-API-Key, Authorization, Accept",
+  "Access-Control-Allow-Headers": "X-API-Key, Authorization, Accept, If-None-Match",
   /** Seconds; browsers cap it at one day or less. */
   "Access-Control-Max-Age": "86400",
 } as const;
@@ -52,7 +52,7 @@ export function respondZipped(
   const { headers } = info.request;
   const etag = `W/"${Bun.hash(text).toString(36)}"`;
   const about = { ...extra, Vary: "Accept-Encoding", ETag: etag };
-  if (headers.get("if-none-match") === etag) return respond(info, null, 304, about);
+  if (hasAlready(info.request, etag)) return respond(info, null, 304, about);
   if (!prefers(headers.get("accept-encoding"), "gzip", "identity"))
     return respond(info, text, 200, about);
   if (zipped.size >= MAX_ZIPPED && !zipped.has(etag)) zipped.clear();

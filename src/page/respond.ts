@@ -1,6 +1,6 @@
 import type { IpAddress } from "../addr/ip.ts";
 import { once } from "../api/schemas.ts";
-import type { RequestInfo } from "../http/request.ts";
+import { hasAlready, type RequestInfo } from "../http/request.ts";
 import { respond, respondZipped } from "../http/respond.ts";
 import { bundlePage } from "./bundle.ts";
 import { callerOf, type PageServices } from "./caller.ts";
@@ -53,6 +53,6 @@ export async function respondPage(
     "Cache-Control": "private, no-cache",
     ETag: etag,
   };
-  const isKnown = info.request.headers.get("if-none-match") === etag;
+  const isKnown = hasAlready(info.request, etag);
   return respond(info, isKnown ? null : html, isKnown ? 304 : 200, headers);
 }

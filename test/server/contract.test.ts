@@ -589,6 +589,19 @@ describe("answers", () => {
     expectCommonHeaders(response);
   });
 
+  labTest.each([
+    ["it", (etag: string) => etag],
+    ["it in its strong form, as some caches write it", (etag: string) => etag.slice(2)],
+    ["others before it", (etag: string) => `"other", ${etag}`],
+    ["others behind it", (etag: string) => `${etag},W/"other"`],
+    ["none", () => ""],
+    ["another", () => 'W/"other"'],
+  ])("who names an ETag gets a 304 only for what it has: %s", async (what, named) => {
+    const etag = (await get("/locations")).headers.get("etag") ?? "";
+    const response = await get("/locations", { "If-None-Match": named(etag) });
+    expect(response.status).toBe(["none", "another"].includes(what) ? 200 : 304);
+  });
+
   labTest("a CORS preflight answers 204, allows X-API-Key and costs nothing", async () => {
     const preflight = { Origin: "https://example.org", "Access-Control-Request-Method": "GET" };
     const before = await get("/myip");
@@ -597,6 +610,8 @@ describe("answers", () => {
     expect(response.status).toBe(204);
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
     expect(response.headers.get("access-control-allow-headers")).toContain("X-API-Key");
+    // Pages of others can read ETag.
+    expect(response.headers.get("access-control-allow-headers")).toContain("If-None-Match");
     expect(response.headers.get("access-control-allow-methods")).toContain("GET");
     expect(remainingIn(after)).toBeOneOf([remainingIn(before) - 1, REQUESTS - 1]);
   });
