@@ -124,7 +124,8 @@ export function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U | Pr
 /** The API key that a request has in `X-API-Key` or as a bearer token, RFC 6750; null if it has none. */
 export function sentKey(headers: Headers): string | null {
   const bearer = /^Bearer +([^ ].*)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  return headers.get("x-api-key") ?? bearer ?? null;
+  // Programs send the header empty that have no key in it.
+  return headers.get("x-api-key") || bearer || null;
 }
 
 /** @throws ApiError if the request must not be handled */

@@ -423,6 +423,17 @@ describe("answers", () => {
     expect(response.headers.get("x-ratelimit-limit")).toBe("1000");
   });
 
+  labTest("an empty X-API-Key is none", async () => {
+    const none = { "X-API-Key": "" };
+    const bearer = { Authorization: `Bearer ${service.key}` };
+    expect((await get("/ping/::1?count=1", { ...none, ...bearer })).status).toBe(200);
+    const { error } = (await (await get("/ping/::1?count=1", none)).json()) as ErrorBody;
+    expect(error).toMatchObject({
+      code: "UNAUTHORIZED",
+      message: expect.stringContaining("needs an API key"),
+    });
+  });
+
   labTest("/myip over IPv4 and IPv6", async () => {
     expect(await (await get("/myip")).json()).toEqual({
       ip: "127.0.0.1",
