@@ -1,4 +1,4 @@
-import { ConfigError, parseConfig } from "../config/settings.ts";
+import { ConfigError, parseConfig, settingsOfAgent } from "../config/settings.ts";
 import { become } from "../platform/users.ts";
 import { askStatus, isOfSettings, type Status } from "../server/status.ts";
 import { checkCopies, checkOriginals, checkSecrets } from "./doctor/files.ts";
@@ -78,8 +78,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
   const role = roleOf(propertyOf(service?.unit ?? [], "ExecStart"), isOurs ? status : null);
   const isCurrent = isOurs && status.role === role;
   const setting = settingIn(files);
-  // As `sixscope agent` has them.
-  const used = role === "agent" ? { ...config, listen: [], tls: null } : config;
+  const used = role === "agent" ? settingsOfAgent(config) : config;
   const scene = { config: used, service, status, files, environment, role, isCurrent, setting };
   for (const checks of [OWN, AS_USER]) {
     if (checks === AS_USER && process.geteuid?.() === 0 && service?.user) become(service.user);

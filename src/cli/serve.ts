@@ -2,7 +2,7 @@ import { BASE_PATH } from "../api/endpoint.ts";
 import { once } from "../api/schemas.ts";
 import { packagedFiles } from "../config/environment-file.ts";
 import { exposureOf } from "../config/exposure.ts";
-import { type Config, ConfigError, parseConfig } from "../config/settings.ts";
+import { type Config, ConfigError, parseConfig, settingsOfAgent } from "../config/settings.ts";
 import { publicUrl } from "../config/valkey-address.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
 import type { NoIcmp } from "../icmp/unavailable.ts";
@@ -47,7 +47,7 @@ export async function runServe(
   const settings = parseConfig(environment, "", packagedFiles(environment));
   const isAgent = role === "agent";
   if (isAgent) requireLocation(settings);
-  const config = isAgent ? { ...settings, listen: [], tls: null, valkey: null } : settings;
+  const config = isAgent ? settingsOfAgent(settings) : settings;
   const { log, lines } = openLog(config, environment);
   // Loaded only if it is used, so that an instance without Valkey starts as fast and stays as small.
   const shared =
@@ -99,7 +99,7 @@ export async function runServe(
   renewal?.watch(async (certificate) => await listening?.renew(certificate));
   const active = keyring?.activeCount() ?? null;
   const { sentence, risks } = exposureOf(config, active);
-  for (const { text, advice } of isAgent ? [] : risks) log.warn(`${text}; ${advice}`);
+  for (const { text, advice } of risks) log.warn(`${text}; ${advice}`);
   const urls = listening?.urls.join(" and ");
   say(`sixscope ${VERSION} ${urls ? `listens on ${urls}` : `is the agent of ${config.location}`}`);
   if (exposed) say(`metrics are on ${exposed.urls.join(" and ")}`);

@@ -32,6 +32,8 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
     `without a key, lookups from ${visitors}`,
     `with a key${counted}, ${probes}`,
     ...of(keylessFrom, (list) => `without a key, the same from clients in ${list}`),
+  ];
+  const byOthers = [
     ...(scraped.length > 0
       ? [`without a key, metrics and probes for whoever reaches ${addresses(scraped)}`]
       : []),
@@ -66,7 +68,7 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
     const advice = "listen on localhost, or let a firewall pass Prometheus alone";
     risks.push({ variable: "SIXSCOPE_METRICS_LISTEN", text, advice });
   }
-  return { sentence: (keys === null ? asked : clauses).join("; "), risks };
+  return { sentence: [...(keys === null ? [] : clauses), ...byOthers].join("; "), risks };
 }
 
 /** True for a prefix wider than a registry gives to one network; private networks begin with `f`. */

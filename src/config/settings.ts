@@ -211,6 +211,13 @@ export function parseConfig(
   return Object.freeze(config);
 }
 
+/** The settings that an agent uses: none for clients and keys. */
+export const settingsOfAgent = (settings: Config): Config => ({
+  ...settings,
+  ...{ listen: [], tls: null, valkey: null, plainHttpFrom: [], keylessFrom: [] },
+  trustedProxies: { unix: false, prefixes: [] },
+});
+
 /** Begins like our names, in any case, perhaps with a letter of `SIXSCOPE_` missing, wrong or twice. */
 const ALMOST_OURS = /^(six_?sc|.{0,3}x_?s{0,2}c?ope)/i;
 

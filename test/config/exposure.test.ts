@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { exposureOf } from "../../src/config/exposure.ts";
-import { parseConfig } from "../../src/config/settings.ts";
+import { parseConfig, settingsOfAgent } from "../../src/config/settings.ts";
 
 const ANY = "any address, private ones included (SIXSCOPE_TARGETS=any)";
 const TLS = { SIXSCOPE_TLS_CERT: "/cert", SIXSCOPE_TLS_KEY: "/key" };
@@ -61,6 +61,16 @@ describe("one sentence says who may do what", () => {
       null,
       `through ams at NATS, probes of ${ANY}`,
     ],
+    [
+      "of an agent whose metrics others reach",
+      {
+        SIXSCOPE_NATS_URL: "nats://[::1]",
+        SIXSCOPE_LOCATION: "ams",
+        SIXSCOPE_METRICS_LISTEN: "[::]:9090",
+      },
+      null,
+      `without a key, metrics and probes for whoever reaches [::]:9090; through ams at NATS, probes of ${ANY}`,
+    ],
   ];
   test.each(rows)("%s", (_, environment, keys, sentence) => {
     expect(exposureOf(parseConfig(environment), keys).sentence).toBe(sentence);
@@ -98,7 +108,13 @@ describe("settings that are risks", () => {
     ["a listener that refuses all others", { SIXSCOPE_LISTEN: "[::]:80" }, ["SIXSCOPE_LISTEN"]],
   ];
   test.each(rows)("%s", (_, environment, variables) => {
-    const { risks } = exposureOf(parseConfig(environment), 1);
-    expect(risks.map(({ variable }) => variable)).toEqual(variables);
+    const config = parseConfig(environment);
+    const risksOf = (...given: Parameters<typeof exposureOf>) =>
+      exposureOf(...given).risks.map(({ variable }) => variable);
+    expect(risksOf(config, 1)).toEqual(variables);
+    // An agent has no use for the others.
+    const ofAgent = ["SIXSCOPE_TARGETS_ALLOW", "SIXSCOPE_METRICS_LISTEN"];
+    const expected = variables.filter((variable) => ofAgent.includes(variable));
+    expect(risksOf(settingsOfAgent(config), null)).toEqual(expected);
   });
 });
