@@ -223,7 +223,7 @@ export class Watcher implements Watching {
     this.#isStart = false;
   }
 
-  list(points?: number) {
+  list() {
     const wrong = [...this.#wrong];
     if (this.count === 0) return { watches: [], details: { wrong, flaps: 0 } };
     const nowMs = this.#nowMs();
@@ -239,8 +239,6 @@ export class Watcher implements Watching {
         changes: counts.get(name) ?? { day: 0, month: 0 },
       };
     });
-    const range = points && { sinceMs: nowMs - DAY_MS, untilMs: nowMs + 1, points };
-    const lines = range && watches.map(({ name }) => [name, this.history.line(name, range)]);
     const { problem } = this;
     return {
       watches,
@@ -248,9 +246,13 @@ export class Watcher implements Watching {
         wrong,
         flaps: this.history.flaps(nowMs - DAY_MS),
         ...(problem !== null && { problem }),
-        ...(lines && { days: Object.fromEntries(lines) }),
       },
     };
+  }
+
+  day(name: string, points: number) {
+    const nowMs = this.#nowMs();
+    return this.history.line(name, { sinceMs: nowMs - DAY_MS, untilMs: nowMs + 1, points });
   }
 
   series(name: string, sinceMs: number, untilMs: number, points: number) {

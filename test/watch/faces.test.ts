@@ -1,12 +1,14 @@
 /** A service that watches: what its API, its metrics, its commands and a receiver of changes say of the same runs. */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Call } from "../../src/api/endpoint.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import { askStatus } from "../../src/server/status.ts";
 import { readEvents } from "../../src/util/event-stream.ts";
+import { watches } from "../../src/watch/endpoint.ts";
 import { sixscopeHere } from "../lab/in-process.ts";
 import { labMissing, testWith } from "../lab/lab.ts";
 import { metricsText, seriesIn, until } from "../lab/metrics.ts";
@@ -240,6 +242,22 @@ labTest("without a history, runs go on, and /readyz, /watch and the status say w
   expect((await list()).details.problem).toStartWith(`${folder}: `);
   const settings = parseConfig({ SIXSCOPE_KEYS_FILE: broken.keysFile });
   expect((await askStatus(settings))?.withoutHistory).toStartWith(`${folder}: `);
+});
+
+test("others are answered between the days of two watches", async () => {
+  const order: string[] = [];
+  const watching = {
+    list: () => ({ watches: [{ name: "here" }, { name: "here from=all" }], details: {} }),
+    day(name: string) {
+      order.push(name);
+      setImmediate(() => order.push("another"));
+      return {};
+    },
+  };
+  const services = { watching } as unknown as Parameters<typeof watches.handle>[2];
+  const answer = await watches.handle({ points: 1 }, {} as Call, services);
+  expect(answer).toMatchObject({ details: { days: { here: {}, "here from=all": {} } } });
+  expect(order).toEqual(["here", "another", "here from=all", "another"]);
 });
 
 labTest("where nothing is watched, no history is made", async () => {
