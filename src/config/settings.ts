@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from "node:path";
-import { AddressError, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
+import { AddressError, formatPrefix, parsePrefix, unmapPrefix } from "../addr/prefix.ts";
 import { MAX_SERVERS } from "../dns/client.ts";
 import { parseTrustAnchors, ROOT_ANCHORS } from "../dns/dnssec/anchors.ts";
 import { parseHostname } from "../dns/hostname.ts";
@@ -390,7 +390,14 @@ const parseValkeyPrefix = matching(
   "1 to 64 printable ASCII characters without spaces",
 );
 
-const parsePrefixes = list(parsePrefix, PREFIX_FORM);
+/** No client and no target is IPv4-mapped, so a mapped block would match nothing. */
+const parsePrefixes = list((entry) => {
+  const prefix = parsePrefix(entry);
+  const plain = unmapPrefix(prefix);
+  // All of them at once are a row of many lists.
+  if (plain === prefix || plain.length === 0) return prefix;
+  throw new AddressError(`write ${formatPrefix(plain)}`);
+}, PREFIX_FORM);
 
 function parseNatsUrl(text: string) {
   if (hasPassword(text)) refuse(`must not have a user or password; put them into ${NATS_CREDS}`);

@@ -124,13 +124,25 @@ export const watches = watchEndpoint({
   },
 });
 
-/** Passes events on until the client goes, or the service stops. */
+/** Streams of events at once, each of which takes 20 kB; beyond them, the oldest one ends. */
+const MAX_STREAMS = 1_000;
+
+const streams = new Set<() => void>();
+
+/** Passes events on until the client goes, the service stops, or too many others have come. */
 async function untilEnd({ subscribe, stopping }: Watching, { signal, onEvent }: Call) {
   const { promise, resolve } = Promise.withResolvers<void>();
+  const [oldest] = streams;
+  if (oldest && streams.size >= MAX_STREAMS) {
+    streams.delete(oldest);
+    oldest();
+  }
+  streams.add(resolve);
   const unsubscribe = subscribe((event, data) => onEvent?.(event, data));
   const ends = [signal, stopping];
   for (const each of ends) each.addEventListener("abort", () => resolve(), { once: true });
   if (!ends.some(({ aborted }) => aborted)) await promise;
+  streams.delete(resolve);
   unsubscribe();
   if (signal.aborted) throw clientGone();
 }

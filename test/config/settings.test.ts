@@ -409,6 +409,16 @@ describe("problems", () => {
     ]);
   });
 
+  test("a mapped block that would match nothing is to be written as IPv4", () => {
+    for (const name of ["SIXSCOPE_TARGETS_DENY", "SIXSCOPE_TARGETS_ALLOW", "SIXSCOPE_KEYLESS_FROM"])
+      expect(problemsOf({ [name]: "::ffff:10.0.0.0/104" }).join()).toEndWith(": write 10.0.0.0/8");
+    const lists = { SIXSCOPE_TARGETS_DENY: "::ffff:0:0/96,2001:db8::/32" };
+    expect(problemsOf(lists)).toEqual([]);
+    expect(parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "::ffff:10.0.0.0/104" }).trustedProxies).toEqual(
+      parseConfig({ SIXSCOPE_TRUSTED_PROXIES: "10.0.0.0/8" }).trustedProxies,
+    );
+  });
+
   const long = "x".repeat(100_000);
   const longValues: [string, string, string][] = [
     ["a choice", "SIXSCOPE_LOG_LEVEL", long],

@@ -260,6 +260,29 @@ test("others are answered between the days of two watches", async () => {
   expect(order).toEqual(["here", "another", "here from=all", "another"]);
 });
 
+test("of more than a thousand streams of events, the oldest one ends", async () => {
+  const ended: number[] = [];
+  const watching = {
+    list: () => ({ watches: [], details: {} }),
+    subscribe: () => () => {},
+    stopping: new AbortController().signal,
+  };
+  const services = { watching } as unknown as Parameters<typeof watches.handle>[2];
+  const gone = new AbortController();
+  const call = { signal: gone.signal, onEvent() {} } as unknown as Call;
+  const streams = Array.from({ length: 1_002 }, (_, at) =>
+    Promise.resolve(watches.handle({ points: undefined }, call, services)).then(
+      () => void ended.push(at),
+      () => {},
+    ),
+  );
+  await Bun.sleep(0);
+  expect(ended).toEqual([0, 1]);
+  gone.abort();
+  await Promise.all(streams);
+  expect(ended).toEqual([0, 1]);
+});
+
 labTest("where nothing is watched, no history is made", async () => {
   const history = join(folder, "unused.db");
   const none = join(folder, "none");
