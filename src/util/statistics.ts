@@ -48,6 +48,10 @@ export function logLikelihood({ count, failed }: Trials, probability: number): n
   );
 }
 
+/** The same if every probability is as likely as any other. */
+export const logLikelihoodOfAny = ({ count, failed }: Trials) =>
+  -Math.log(count + 1) - logChoose(count, failed);
+
 /** The logarithm of the number of ways to choose some of many. */
 function logChoose(many: number, some: number): number {
   return logFactorial(many) - logFactorial(some) - logFactorial(many - some);

@@ -1,4 +1,10 @@
-import { fisherExact, logLikelihood, runChance, type Trials } from "../../util/statistics.ts";
+import {
+  fisherExact,
+  logLikelihood,
+  logLikelihoodOfAny,
+  runChance,
+  type Trials,
+} from "../../util/statistics.ts";
 
 /**
  * Why probes of a hop were lost:
@@ -22,6 +28,8 @@ const ORDINARY_SHARE = 0.001;
 /** The least length of a row of lost probes that can be an outage, and so improbable must it be that chance makes it. */
 const MIN_OUTAGE = 5;
 const OUTAGE_CHANCE = 0.025;
+/** The share of routers that are taken to lose replies of their own. */
+const LIMITED = 0.1;
 /** A link can be where loss begins if that is at most e^2 times less probable than for the most probable one. */
 const MAX_LESS_PROBABLE = 2;
 
@@ -132,15 +140,21 @@ function withLossOfReplies(hops: readonly Trials[]): ReadonlySet<number> {
 
 /**
  * The link at which loss begins, by likelihood: before it the hops lose what is ordinary, behind it all lose the
- * same share. Several links that explain the losses about as well are one stretch. Null if none need be
- * there, or it can be any.
+ * same share, and any but the target may lose more replies of its own. Several links that explain the losses about
+ * as well are one stretch. Null if none need be there, or it can be any.
  */
 function beginOfLoss(sound: readonly (readonly [number, Trials])[]) {
+  const hops = sound.map(([, hop]) => hop);
   const fits = [...sound, null].map((_, at) => {
-    const behind = sum(sound.slice(at).map(([, hop]) => hop));
-    const before = sum(sound.slice(0, at).map(([, hop]) => hop));
+    const behind = sum(hops.slice(at));
     const share = Math.max(ORDINARY_SHARE, behind.failed / Math.max(1, behind.count));
-    return logLikelihood(before, ORDINARY_SHARE) + logLikelihood(behind, share);
+    const fitOf = (hop: Trials, index: number) => {
+      const expected = index < at ? ORDINARY_SHARE : share;
+      const fit = logLikelihood(hop, expected);
+      const canBeReplies = index < hops.length - 1 && hop.failed > expected * hop.count;
+      return canBeReplies ? Math.max(fit, Math.log(LIMITED) + logLikelihoodOfAny(hop)) : fit;
+    };
+    return hops.reduce((fit, hop, index) => fit + fitOf(hop, index), 0);
   });
   const best = Math.max(...fits);
   const isPossible = (fit: number) => fit > best - MAX_LESS_PROBABLE;
