@@ -84,7 +84,8 @@ export class FairSlots {
     longestMs = MAX_WAIT_MS,
     onWait = () => {},
   ): Promise<Leave | null> {
-    const atOnce = signal.aborted ? null : this.tryTake(client);
+    if (signal.aborted) return null;
+    const atOnce = this.tryTake(client);
     if (atOnce !== null) return atOnce;
     const wanted = [...this.#waiting].flatMap(([each, { size }]) => Array<string>(size).fill(each));
     if (wanted.length >= MAX_WAITING) return null;

@@ -98,6 +98,9 @@ describe("slots", () => {
     gone.abort();
     expect(await waited).toBeNull();
     expect(await slots.wait("c", AbortSignal.abort())).toBeNull();
+    let told = 0;
+    expect(await slots.take("c", AbortSignal.abort(), 1, () => told++)).toBeNull();
+    expect(told).toBe(0);
     leave?.();
     expect(slots.isIdle).toBe(true);
   });
