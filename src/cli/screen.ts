@@ -1,6 +1,8 @@
 import { styleText } from "node:util";
 import type { Line } from "../tools/report-text.ts";
+import { errorCode } from "../util/errors.ts";
 import { printable, printableJson } from "../util/text.ts";
+import { cannotWrite } from "./terminal.ts";
 
 /** The size of a terminal that does not tell it, such as a serial console. */
 const DEFAULT_COLUMNS = 80;
@@ -18,7 +20,7 @@ export type Screen = ReturnType<typeof createScreen>;
  * Standard output: a terminal, where shown lines can change, or a file or pipe without control characters.
  *
  * @param isMuted true if it only writes, and neither prints nor shows lines
- * @param onGone called when the reader has gone, such as head
+ * @param onGone called when the reader has gone, such as head, or the disk is full
  */
 export function createScreen(
   { NO_COLOR, TERM }: NodeJS.ProcessEnv,
@@ -29,9 +31,14 @@ export function createScreen(
   /** How many lines can be replaced. */
   let shown = 0;
   let written: Promise<unknown> = Promise.resolve();
+  let failure: Error | undefined;
   const write = (text: string) => {
     if (text === "") return;
-    written = written.then(() => Bun.write(Bun.stdout, text)).catch(onGone);
+    const fail = (error: unknown) => {
+      if (errorCode(error) !== "EPIPE") failure ??= cannotWrite(error);
+      onGone();
+    };
+    written = written.then(() => Bun.write(Bun.stdout, text)).catch(fail);
   };
   const replace = (table: readonly Line[]) => {
     if (isMuted) return;
@@ -74,9 +81,14 @@ export function createScreen(
       const text = `sixscope: ${printable(message)}\n`;
       written = written.then(() => Bun.write(Bun.stderr, text));
     },
-    /** Waits until all is written. */
+    /**
+     * Waits until all is written.
+     *
+     * @throws Error if something could not be written though there is a reader
+     */
     async flush(): Promise<void> {
       await written;
+      if (failure) throw failure;
     },
     /** The line as it is written; cut to `columns` characters, the last of them `…`. */
     text(line: Line, columns: number): string {

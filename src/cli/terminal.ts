@@ -14,6 +14,10 @@ export function rawSocketRemedy(icmp: NoIcmp, environment: NodeJS.ProcessEnv): s
   return isByHand && icmp.unavailable.endsWith("EPERM") ? "start it with sudo" : remedyFor(icmp);
 }
 
+/** The error of standard output, for people. */
+export const cannotWrite = (cause: unknown) =>
+  new Error(`cannot write to standard output: ${reasonOf(cause)}`, { cause });
+
 /**
  * Writes a text to standard output, and waits until a slow pipe has taken all of it.
  *
@@ -23,7 +27,7 @@ export async function write(text: string): Promise<void> {
   try {
     await Bun.write(Bun.stdout, `${text}\n`);
   } catch (error) {
-    throw new Error(`cannot write to standard output: ${reasonOf(error)}`, { cause: error });
+    throw cannotWrite(error);
   }
 }
 

@@ -1,4 +1,4 @@
-/** The start without a working standard output. */
+/** The service and the tools without a working standard output. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,3 +38,20 @@ test("the service starts even if its start lines cannot be written", async () =>
   expect([status, await answer()]).toEqual([200, 200]);
   child.kill("SIGKILL");
 });
+
+const ENDS = [
+  ["a full disk", "> /dev/full", 1, /^sixscope: cannot write to standard output: ENOSPC.*\n$/],
+  ["a reader that has gone", "| true", 0, /^$/],
+] as const;
+
+const COMMANDS = ["validate ::1", "validate ::1 --json"];
+
+test.each(COMMANDS.flatMap((command) => ENDS.map((end) => [command, ...end] as const)))(
+  "%s, %s",
+  async (command, _, redirection, status, said) => {
+    const script = `set -o pipefail; "$0" ${command} ${redirection}`;
+    const child = Bun.spawn(["bash", "-c", script, PROGRAM], { stderr: "pipe" });
+    expect(await new Response(child.stderr).text()).toMatch(said);
+    expect(await child.exited).toBe(status);
+  },
+);
