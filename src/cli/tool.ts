@@ -50,11 +50,14 @@ interface Several {
 /** Exit statuses of a tool. */
 const STATUS = { answered: 0, unanswered: 1, wrongUsage: 2 } as const;
 
+/** Why SIGINT ends a run, for who waits for its document. */
+const INTERRUPTED = "interrupted, so there is no result";
+
 const statusOf = (isAnswered: boolean) => (isAnswered ? STATUS.answered : STATUS.unanswered);
 
 /**
  * Asks a question, prints the answer as it comes, and returns the exit status. SIGINT ends the work and
- * shows what there is; a reader that goes away ends it too.
+ * shows what there is, which is no document; a reader that goes away ends it too.
  *
  * @throws Error if the service cannot be asked
  */
@@ -66,8 +69,9 @@ export async function runTool(
   environment: NodeJS.ProcessEnv,
 ): Promise<number> {
   const interrupt = new AbortController();
-  const end = () => interrupt.abort();
-  const screen = createScreen(environment, json || format !== undefined, end);
+  const end = () => interrupt.abort(INTERRUPTED);
+  const isDocument = json || format !== undefined;
+  const screen = createScreen(environment, isDocument, () => interrupt.abort());
   const view = toolView(name, question, screen, isFullScreen);
   const complain = (document: object, { code, message }: NonNullable<ApiAnswer["error"]>) => {
     if (!json) {
@@ -118,6 +122,10 @@ export async function runTool(
     return statusOf(view.end(document));
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
+    if (isDocument && interrupt.signal.reason === INTERRUPTED) {
+      screen.complain(INTERRUPTED);
+      return STATUS.unanswered;
+    }
     const partial = several ?? view.draft(events);
     const isAnswered = partial !== undefined && view.end(partial);
     screen.print([["yellow", "interrupted"]]);

@@ -1,6 +1,6 @@
 /** Ctrl-C in the middle of each tool: what there is, its verdict, and the exit status. */
 import { expect, spyOn, test } from "bun:test";
-import { runTool } from "../../src/cli/tool.ts";
+import { type Output, runTool } from "../../src/cli/tool.ts";
 import { ENDPOINTS } from "../../src/server/endpoints.ts";
 import mtr from "../../src/tools/mtr/example.json" with { type: "json" };
 import mtu from "../../src/tools/mtu/example.json" with { type: "json" };
@@ -14,7 +14,12 @@ import trace from "../../src/tools/trace/example.json" with { type: "json" };
 type Event = readonly [name: string, data: object];
 
 /** Runs a tool that tells these events and then gets SIGINT; returns its exit status and what it printed. */
-async function interrupted(name: ToolName, events: readonly Event[], from?: string) {
+async function interrupted(
+  name: ToolName,
+  events: readonly Event[],
+  from?: string,
+  output: Partial<Output> = {},
+) {
   let printed = "";
   using _write = spyOn(Bun, "write").mockImplementation((async (_: unknown, text: string) => {
     printed += text;
@@ -35,7 +40,7 @@ async function interrupted(name: ToolName, events: readonly Event[], from?: stri
       endpoint: { ...others, parameters },
       parameters: { [subject]: "www.example.com", ...(from && { from }) },
     },
-    { json: false, stream: false, isFullScreen: false },
+    { json: false, stream: false, isFullScreen: false, ...output },
     {},
   );
   return { status, printed };
@@ -96,6 +101,22 @@ test.each<[ToolName, string, readonly Event[], number, string]>([
   const end = await interrupted(name, events);
   expect(end).toEqual({ status, printed: expect.stringContaining(said) });
   expect(end.printed).toEndWith("interrupted\n");
+});
+
+test.each<[string, Partial<Output>, string]>([
+  ["--json", { json: true }, ""],
+  ["--json --stream", { json: true, stream: true }, '{"event":"round",'],
+  ["--format", { format: () => "a report" }, ""],
+])("%s prints no document of a part, and fails", async (_, output, before) => {
+  const { status, printed } = await interrupted(
+    "mtr",
+    [round(mtr.details.verdict)],
+    undefined,
+    output,
+  );
+  expect(printed).toStartWith(before);
+  expect(printed).toEndWith("sixscope: interrupted, so there is no result\n");
+  expect(status).toBe(1);
 });
 
 test("of several locations, those that have answered are shown", async () => {
