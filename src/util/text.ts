@@ -97,8 +97,10 @@ export function listText(items: readonly unknown[]): string {
   return LIST.format(items.map(String));
 }
 
-/** A percentage with at most one decimal. */
+/** A percentage with at most one decimal, never 0 or 100 if that is not exact. */
 export function formatPercent(percent: number): string {
+  if (percent > 0 && percent < 0.05) return "<0.1 %";
+  if (percent < 100 && percent >= 99.95) return ">99.9 %";
   return `${Number(percent.toFixed(1))} %`;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { plural, quote, safeText, shareText } from "../../src/util/text.ts";
+import { formatPercent, plural, quote, safeText, shareText } from "../../src/util/text.ts";
 
 test.each<[string, string | number[], string]>([
   ["nothing", "", ""],
@@ -41,4 +41,16 @@ test("counts take the plural but of one, and shares always", () => {
   expect([shareText(0, 1, "SYN"), shareText(1, 2, "address")]).toEqual([
     ...["0 of 1 SYNs", "1 of 2 addresses"],
   ]);
+});
+
+test.each([
+  [0, "0 %"],
+  [100 / 3000, "<0.1 %"],
+  [0.05, "0.1 %"],
+  [33.333, "33.3 %"],
+  [99.94, "99.9 %"],
+  [299_900 / 3000, ">99.9 %"],
+  [100, "100 %"],
+])("of %f percent it shows neither none nor all that is not exact", (percent, expected) => {
+  expect(formatPercent(percent)).toBe(expected);
 });

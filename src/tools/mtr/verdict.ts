@@ -48,7 +48,7 @@ export function mtrVerdict(
   const sentences = [
     code === "no-loss" && `The target replied to ${all}.`,
     code === "loss" &&
-      `The target did not reply to ${share} (${formatPercent(toTarget.loss ?? 0)})${inARow > 0 ? `, ${inARow} of them in a row, so the loss changes with time` : `: the loss is ${bounds}`}.`,
+      `The target did not reply to ${share} (${formatPercent((lost / known) * 100)})${inARow > 0 ? `, ${inARow} of them in a row, so the loss changes with time` : `: the loss is ${bounds}`}.`,
     code === "unclear" &&
       `The target did not reply to ${share}, which can be chance: the loss is ${bounds}; run more rounds to be sure.`,
     begin &&
