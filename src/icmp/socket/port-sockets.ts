@@ -34,8 +34,8 @@ const ANSWERED_BYTES = HEADER_BYTES + COOKIE_BYTES;
  * the last.
  */
 export class UdpSocket extends ErrorQueueSocket {
-  /** Packets without a UDP answer, in the order of sending. */
-  readonly #unanswered: OutgoingPacket[] = [];
+  /** Packets without an answer, in the order of sending. */
+  #unanswered: OutgoingPacket[] = [];
 
   /** @throws SystemError */
   constructor() {
@@ -54,10 +54,22 @@ export class UdpSocket extends ErrorQueueSocket {
     const { message, source } = packet;
     const isClosed = message[0] === TYPE.destinationUnreachable && message[1] === PORT_UNREACHABLE;
     const isQuoted = message.length >= INVOKED_AT + HEADER_BYTES;
+    if (message[0] === TYPE.timeExceeded) this.#endOnTheWay(message.subarray(INVOKED_AT));
     if (!isClosed || !isQuoted || !equalIpv6(source, destinationIn(message))) return packet;
     const reply = message.slice(INVOKED_AT);
     reply[0] = TYPE.echoReply;
     return { ...packet, message: reply, state: "closed" };
+  }
+
+  /** Forgets a packet that did not get to its target, and those of its flow with fewer hops: a target can answer twice. */
+  #endOnTheWay(request: Uint8Array): void {
+    const quoted = request.subarray(0, ANSWERED_BYTES);
+    const ended = this.#unanswered.find((each) => Buffer.compare(each.message, quoted) === 0);
+    if (ended === undefined) return;
+    const { target, flowLabel, hopLimit } = ended;
+    const isOver = (each: OutgoingPacket) =>
+      each.hopLimit <= hopLimit && each.flowLabel === flowLabel && equalIpv6(each.target, target);
+    this.#unanswered = this.#unanswered.filter((each) => !isOver(each));
   }
 
   protected override replyIn(packet: ReceivedPacket, port: number): ReceivedPacket {

@@ -334,8 +334,11 @@ export class ErrorQueueSocket extends EchoSocket {
   }
 
   override receive(): ReceivedPacket | null {
+    // First, because it can tell what another packet does not answer.
+    const error = this.#receiveError();
+    if (error !== null) return error;
     const packet = super.receive();
-    return packet === null ? this.#receiveError() : this.replyIn(packet, this.#port());
+    return packet && this.replyIn(packet, this.#port());
   }
 
   /** The port in the address of what was read. */

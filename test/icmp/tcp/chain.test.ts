@@ -21,6 +21,12 @@ const FRESH = 8443;
 const LISTEN = `for (const port of [443, ${FRESH}]) Bun.listen({ hostname: "::", port, socket: { data() {} } });
 console.log("ready")`;
 
+/** A UDP port whose answers come three times each. */
+const THRICE = 4433;
+const ANSWER_THRICE = `const data = (socket, _, port, from) => { for (const n of "123") socket.send(n, port, from) };
+await Bun.udpSocket({ hostname: "::", port: ${THRICE}, socket: { data } });
+console.log("ready")`;
+
 describeWith(labMissing, programMissing("nft"))("a port behind four routers", () => {
   let chain: KernelChain;
   let engine: IcmpEngine;
@@ -132,6 +138,17 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
     expect(details.verdict.text).toEndWith(
       ` TCP port 443 is closed (RST). But an echo request ends at hop ${FIREWALL + 1} (${chain.hops[FIREWALL]}) before the target: a firewall may have answered in its name.`,
     );
+  });
+
+  test("a UDP port that answers each packet three times is no nearer", async () => {
+    await rule(FIREWALL, "output", "icmpv6 type time-exceeded drop");
+    const server = Bun.spawn(chain.inside(TARGET_NODE, [process.execPath, "-e", ANSWER_THRICE]));
+    await server.stdout.getReader().read();
+    const { hops, details } = await tools.trace(about("udp", THRICE));
+    server.kill();
+    expect(details.port).toEqual({ protocol: "udp", port: THRICE, state: "open" });
+    const known = chain.hops.map((ip, at) => (at + 1 === FIREWALL ? null : ip));
+    expect(hops.map(({ ip }) => ip)).toEqual(known);
   });
 
   test("a silent UDP port may be open", async () => {
