@@ -87,8 +87,10 @@ export async function mtr(
   const ask = (round: Round, hopLimit: number, turn: number): Promise<void> => {
     const at = hopLimit - 1;
     leaving++;
-    const onResponse = (response: Response) => {
-      if (response.rttMs > timeoutMs && !isOwn(response)) counted.late(round, at);
+    const onResponse = (response: Response, isAnswer: boolean) => {
+      if (response.rttMs <= timeoutMs || isOwn(response)) return;
+      counted.late(round, at);
+      if (isAnswer && response.kind === "reply" && response.state) answers.push(response.state);
     };
     const request = { ...probe, source, hopLimit, turn, onSent, onResponse };
     return prober.probe(request).then((answer) => {

@@ -76,10 +76,11 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
         return;
       }
       const sample = sampleOf(seq, response, timeoutMs);
-      if (response.kind === "reply" && !("reason" in sample)) {
-        if (response.state) answers.push(response.state);
-        if (response.state === "open" && probedPort?.protocol === "tcp") synAcks.push(sample);
-      }
+      // A late one too tells the state of the port.
+      const state = response.kind === "reply" && response.state;
+      if (state) answers.push(state);
+      if (state === "open" && probedPort?.protocol === "tcp" && !("reason" in sample))
+        synAcks.push(sample);
       note(sample);
     };
     return prober.probe({ ...probe, source, turn: seq, onSent, onResponse }).then((answer) => {

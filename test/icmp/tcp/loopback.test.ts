@@ -81,6 +81,14 @@ describeWith(labMissing)("a UDP port that answers", () => {
     socket.close();
   });
 
+  test("and is late is open all the same", async () => {
+    const socket = await serve(() => ["hello"], 200);
+    const probedPort = { protocol: "udp", port: socket.port } as const;
+    const outcome = await engine.ping({ ...request, count: 1, timeoutMs: 100, probedPort });
+    expect(outcome).toMatchObject({ kind: "done", late: 1, answers: ["open"] });
+    socket.close();
+  });
+
   test("only sometimes loses the packets without an answer", async () => {
     const socket = await serve((nth) => (nth % 3 === 0 ? [] : ["hello"]));
     const probedPort = { protocol: "udp", port: socket.port } as const;

@@ -235,6 +235,24 @@ describe("over a simulated path", () => {
     expect(outcome.hops[2]).toMatchObject(outcome.toTarget);
   });
 
+  test("a SYN-ACK after the timeout is late, and the port open", async () => {
+    const way = path(stations(4));
+    const { clock, engine } = start((packet, sentMs) => {
+      const answers = way(packet, sentMs) as FakeResponse[];
+      if (packet.hopLimit < 4) return answers;
+      const isRound = (packet.turn ?? 0) > 32;
+      return answers.map((each) => ({ ...each, state: "open", delayMs: isRound ? 1500 : 4 }));
+    });
+    const probedPort = { protocol: "tcp", port: 443 } as const;
+    const request = { ...REQUEST, target: stationAddress(4), probedPort };
+    const outcome = (await clock.run(engine.mtr(request))) as Done;
+    const { received, late } = outcome.toTarget;
+    expect(received).toBe(0);
+    expect(late).toBeGreaterThan(3);
+    expect(outcome.answers).toContain("open");
+    expect(outcome.answers.length).toBeGreaterThanOrEqual(late);
+  });
+
   test.each([5, 1])(
     "the first SYN-ACK that is lost is lost, though the target sends it again: round %i",
     async (lost) => {
