@@ -32,7 +32,6 @@ export const SHUT_RDWR = 2;
 /** Socket options, as level and name. */
 export const OPTION = {
   type: [1, 3],
-  error: [1, 4],
   sendBuffer: [1, 7],
   receiveBuffer: [1, 8],
   attachFilter: [1, 26],

@@ -320,6 +320,9 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 }
 
+/** How often a packet is sent: each error about an earlier one that has just come is returned once instead. */
+const MAX_SENDS = 8;
+
 /** A socket whose ICMPv6 errors come in a queue of their own; ipv6(7), IPV6_RECVERR. */
 export class ErrorQueueSocket extends EchoSocket {
   /** @throws SystemError if an option is refused */
@@ -328,9 +331,10 @@ export class ErrorQueueSocket extends EchoSocket {
   }
 
   override send(packet: OutgoingPacket): number | string {
-    // An error about an earlier probe would be returned in place of sending this one.
-    libc().getsockopt(this.fd, ...OPTION.error, int(0), int(4));
-    return super.send(packet);
+    let sent = super.send(packet);
+    for (let tries = 1; typeof sent === "string" && tries < MAX_SENDS; tries++)
+      sent = super.send(packet);
+    return sent;
   }
 
   override receive(): ReceivedPacket | null {

@@ -1,12 +1,15 @@
 /** TCP SYNs and UDP packets as probes, over loopback. */
 
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, spyOn, test } from "bun:test";
+import { UdpSocket } from "../../../src/icmp/socket/port-sockets.ts";
+import { EchoSocket } from "../../../src/icmp/socket/socket.ts";
 import { parseIpv6 } from "../../addr/parse.ts";
 import { describeWith, labMissing, testWith } from "../../lab/lab.ts";
 import { openIcmp, openProber } from "../engines.ts";
 
 const kernelTest = testWith(labMissing);
 const LOOPBACK = parseIpv6("::1");
+const REQUEST = new Uint8Array(64);
 
 kernelTest("a listening port is open, another is closed, and no connection is made", async () => {
   let connections = 0;
@@ -28,6 +31,24 @@ kernelTest("a listening port is open, another is closed, and no connection is ma
     { kind: "reply", state: "closed" },
   ]);
   expect(connections).toBe(0);
+});
+
+kernelTest("a packet is sent though errors about others come just before", () => {
+  const socket = new UdpSocket();
+  const about = { target: LOOPBACK, source: LOOPBACK, scopeId: 0, hopLimit: 64, flowLabel: 0 };
+  const packet = { ...about, probedPort: { protocol: "udp", port: 1 }, message: REQUEST } as const;
+  const { send } = EchoSocket.prototype;
+  let errors = 3;
+  using _ = spyOn(EchoSocket.prototype, "send").mockImplementation(function (
+    this: EchoSocket,
+    next,
+  ) {
+    // Over loopback, the port is unreachable at once.
+    if (errors-- > 0) send.call(this, packet);
+    return send.call(this, next);
+  });
+  expect(socket.send(packet)).toBeNumber();
+  socket.close();
 });
 
 describeWith(labMissing)("a UDP port that answers", () => {
