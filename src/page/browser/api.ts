@@ -41,7 +41,8 @@ export async function call(
     return { problem: { ...problem, message } };
   };
   const accept = onPart ? "text/event-stream" : "application/json";
-  const headers = { Accept: accept, ...(key && { "X-API-Key": key }) };
+  // A header takes no other characters than a key has, and browsers send nothing at all then.
+  const headers = { Accept: accept, ...(key && { "X-API-Key": encodeURIComponent(key) }) };
   const asked = fetch(urlOf(path), { headers, signal, cache: "no-store" });
   const response = await asked.catch(() => null);
   signal.throwIfAborted();
