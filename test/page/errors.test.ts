@@ -265,11 +265,19 @@ pageTest.each(Object.keys(PATHS) as Tool[])(
   async (tool) => {
     const codes = otherCodes(tool);
     expect(codes).toContain("INTERNAL_ERROR");
-    let answer = exampleOf("INTERNAL_ERROR");
-    await page.route(/\/api\/v1\//, (route) =>
-      route.fulfill({ status: answer.status, json: answer.body }),
-    );
+    // First a proxy in front of a service that does not run.
+    let answer: Pick<ApiError, "status" | "message"> & { readonly body: object | string } = {
+      ...{ status: 502, body: "<html>", message: "The answer (status 502) is not one of" },
+    };
+    await page.route(/\/api\/v1\//, (route) => {
+      const { status, body } = answer;
+      return route.fulfill({
+        status,
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      });
+    });
     await runAt(page, `${stage.url}#/${tool}/2001:db8::1`, stage.service.key);
+    await expectProblem("form", answer.message);
     // After the last of them the key is forgotten.
     const isLast = (code: ErrorCode) => Number(code === "UNAUTHORIZED");
     for (const [at, code] of codes.toSorted((a, b) => isLast(a) - isLast(b)).entries()) {

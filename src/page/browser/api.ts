@@ -53,8 +53,12 @@ export async function call(
   const count = (name: string) => Number(response.headers.get(`x-ratelimit-${name}`));
   onLimit({ limit: count("limit"), remaining: count("remaining") });
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
-    const body = await response.json();
-    return response.ok ? { result: body } : failed(body.error);
+    const body = await response.json().catch(() => null);
+    signal.throwIfAborted();
+    if (response.ok && body) return { result: body };
+    if (body?.error) return failed(body.error);
+    const message = `The answer (status ${response.status}) is not one of this service, or not whole; try again later.`;
+    return { problem: { code: null, message } };
   }
   for await (const { event, data } of readEvents(chunksOf(response))) {
     const value = JSON.parse(data);
