@@ -28,6 +28,9 @@ const LANE = 52;
 /** Pixels for what came of the way, at its right. */
 const RESULTS = 190;
 
+/** An address in lines that fit there. */
+const NOTE_LINES = /.{1,23}(?::|$)/g;
+
 /** Pixels below which a way stands. */
 const NARROW = 560;
 
@@ -350,9 +353,11 @@ function Results({ lane: { width, lanes }, ends }: { lane: LaneShape; ends: WayP
             >
               {text}
             </text>
-            <text class="axis" x={x} y={y + 17}>
-              {note}
-            </text>
+            {(note.match(NOTE_LINES) ?? [note]).map((line, row) => (
+              <text class="axis" x={x} y={y + 17 + 15 * row}>
+                {line}
+              </text>
+            ))}
           </>
         );
       })}
