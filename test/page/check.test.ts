@@ -199,12 +199,25 @@ pageTest("a saved check that is dropped on the page keeps its name", async () =>
     await page.goto("about:blank");
     await page.goto(`${stage.url}#/ping`);
     await page.locator("#subject").waitFor();
-    await drop(page, JSON.stringify(saved));
+    // With addresses as long as they can be.
+    await drop(page, JSON.stringify(saved).replaceAll("5:3b::", "5:3b:aaaa:bbbb:cccc:ddd"));
     await page.locator(".given").waitFor();
     expect(await page.title()).toBe("www.example.net · Check · sixscope");
     expect(await page.inputValue("#subject")).toBe("www.example.net");
     expect(await textOf("h1")).toContain("www.example.net works over IPv6");
+    for (const width of [721, 768, 1024, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    }
   }
+  // Nor does the address at the end of a way leave the page.
+  await page.setViewportSize({ width: 768, height: 800 });
+  await drop(page, JSON.stringify(CHECKS["hole"]).replaceAll("5:3b::", "5:3b:aaaa:bbbb:cccc:ddd"));
+  await page.locator(".lane text", { hasText: "cccc:ddd1" }).waitFor();
+  const ends = await page
+    .locator(".lane text.axis")
+    .evaluateAll((texts) => texts.map((text) => text.getBoundingClientRect().right));
+  expect(Math.max(...ends)).toBeLessThanOrEqual(768 - 32);
 });
 
 pageTest("the near side has a mark by place and step, and a line for what is wrong", async () => {
