@@ -206,7 +206,7 @@ function laneOf(props: LaneProps) {
     /** Where an open bundle begins and ends, and half of its height. */
     wide: { from, to, half: BAND / 2 + extra },
     isWide: extra > 0,
-    forkAt: forks || hasStrands ? Math.min(last + 14, end - 60) : end,
+    forkAt: forks || hasStrands ? Math.min(last + 14, end - 84) : end,
     /** The top of the band behind a fork. */
     forkTop: (lanes[0] as number) - (hasStrands ? half(0) : band / 2),
     height: bottom + (forks ? 28 : hasStrands ? 20 : 0) + (hops.length > 0 ? 24 : 8),
