@@ -245,6 +245,9 @@ describe("DNS", () => {
   pageTest("shows markup in a record as text", async () => {
     await runTool("#/dns/text.example.test?type=TXT");
     expect(await page.locator(".value .mono").first().textContent()).toBe(`"${MARKUP}"`);
+    // No heading is cut where a value takes the room.
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect((await page.locator(".reply th").first().boundingBox())?.height).toBeLessThan(40);
     expect(await page.locator("main img").count()).toBe(0);
     expect(await page.title()).not.toBe("hostile");
   });
