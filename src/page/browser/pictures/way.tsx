@@ -367,9 +367,11 @@ function Results({ lane: { width, lanes }, ends }: { lane: LaneShape; ends: WayP
 
 /** The sentence of the picture. */
 function captionOf({ label, hops, ends, bundle, break: broken, doubt }: WayProps): string {
-  const names = [...new Set(segmentsOf(hops, new Map()).flatMap(({ name }) => name ?? []))];
-  const way =
-    hops.length === 0 ? "" : `: ${plural(hops.length, "hop")} through ${names.join(", ")}`;
+  // The near side is no network.
+  const networks = segmentsOf(hops, new Map()).filter(({ tint }) => tint !== 0);
+  const names = [...new Set(networks.flatMap(({ name }) => name ?? []))].join(", ");
+  const through = names && ` through ${names}`;
+  const way = hops.length === 0 ? "" : `: ${plural(hops.length, "hop")}${through}`;
   const next = hops.find(({ hop }) => broken && hop > broken.after)?.hop;
   const far = next === undefined ? "the site" : `hop ${next}`;
   const near = broken?.after ? hopText(hops, broken.after) : "this machine";
@@ -377,8 +379,9 @@ function captionOf({ label, hops, ends, bundle, break: broken, doubt }: WayProps
   const nearest = bundle && (bundle.near ? hopText(hops, bundle.near) : "this machine");
   const farthest = bundle && (bundle.far > hops.length ? "the site" : hopText(hops, bundle.far));
   const ways = bundle ? ` ${bundle.threads.length} ways between ${nearest} and ${farthest}.` : "";
-  const results = ends.map(({ note, text }) => [note, text].filter(Boolean).join(" ")).join("; ");
-  return `${label}${way}.${ways}${fault}${doubt ? ` ${doubt.text}.` : ""} ${results}.`;
+  const each = ends.map(({ note, text }) => [note, text].filter(Boolean).join(" "));
+  const results = each.filter(Boolean).join("; ");
+  return `${label}${way}.${ways}${fault}${doubt ? ` ${doubt.text}.` : ""}${results && ` ${results}.`}`;
 }
 
 interface BandsProps {
