@@ -339,6 +339,9 @@ describe("A run", () => {
     await start(page, stage.service.key);
     await page.getByText(/, broken off, /).waitFor();
     expect(await textOf("#form-problem")).toContain("ended before the result came");
+    // Nothing is asked any more, and nothing is known of the rest.
+    expect(await textOf("figcaption")).toMatch(/^IPv6: \d hops? through Example Access\.$/);
+    expect(await page.locator(".head, .break").count()).toBe(0);
     await page.evaluate(`Object.defineProperty(navigator, "clipboard", {
       value: { writeText(text) { globalThis.copied = text; } },
     });`);

@@ -93,7 +93,7 @@ function wayOf(document: CheckDocument, isCheckRunning: boolean): Omit<WayProps,
   return {
     site: path?.hops.find(({ ip }) => ip === path.ip),
     ...{ label: "IPv6", hops, isRunning, ends: [end, ...others] },
-    unknown: isDns || isHere ? unreached : undefined,
+    unknown: verdict === undefined ? "" : isDns || isHere ? unreached : undefined,
     break: verdict && !isDns ? breakOf(document as CheckResult, hops.length) : null,
     doubt: verdict?.code === "path-loss" ? { text: "packets are lost somewhere here" } : null,
   };

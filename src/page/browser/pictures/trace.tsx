@@ -12,6 +12,8 @@ interface TracedWay {
   readonly ip?: string | undefined;
   readonly hops: readonly WayHop[];
   readonly reached?: boolean | undefined;
+  /** True if its end is not known, because the trace runs or was stopped. */
+  readonly isOpen?: boolean;
 }
 
 interface TraceWayProps
@@ -24,19 +26,19 @@ interface TraceWayProps
 }
 
 /** The hops of a way, where it ends, and where it breaks. */
-function trackOf({ ip, hops, reached }: TracedWay, isRunning: boolean) {
+function trackOf({ ip, hops, reached, isOpen = false }: TracedWay, isRunning: boolean) {
   const last = hops.at(-1);
   const isSite = last !== undefined && (reached === true || last.ip === ip);
   const ms = isSite ? last.rtt : null;
   const end: End = {
-    text: ms === null ? (isRunning ? "" : "not reached") : `${shortMs(ms)} ms`,
-    note: isRunning && !isSite ? `asking hop ${(last?.hop ?? 0) + 1} …` : "",
-    tone: isRunning || isSite ? null : "bad",
+    text: ms === null ? (isOpen ? "" : "not reached") : `${shortMs(ms)} ms`,
+    note: isRunning && isOpen && !isSite ? `asking hop ${(last?.hop ?? 0) + 1} …` : "",
+    tone: isOpen || isSite ? null : "bad",
     ms,
   };
   const before = isSite ? hops.slice(0, -1) : hops;
   const heard = before.findLast(({ ip }) => ip !== null)?.hop ?? 0;
-  const isBroken = !isRunning && !isSite;
+  const isBroken = !isOpen && !isSite;
   return {
     ...{ hops: before, ends: [end] as const, site: isSite ? last : undefined },
     // The end says so.
@@ -52,6 +54,7 @@ export function TraceWay({
   reached,
   all,
   bundle,
+  isOpen = false,
   isRunning = false,
   ...manner
 }: TraceWayProps) {
@@ -59,7 +62,8 @@ export function TraceWay({
   const times = all.flatMap(({ hops }) => hops.flatMap(({ rtt }) => rtt ?? []));
   return (
     <Way
-      {...{ ...manner, bundle, isRunning, ...trackOf({ ip, hops, reached }, isRunning) }}
+      {...{ ...manner, bundle, ...trackOf({ ip, hops, reached, isOpen }, isRunning) }}
+      isRunning={isRunning && isOpen}
       mostMs={Math.max(0.1, ...times)}
       tints={tintsOf(all.map((each) => each.hops))}
       beside={all.map((each) => trackOf(each, isRunning))}
@@ -115,11 +119,12 @@ function TracedPaths({
 
 const isShown = ({ currentTarget }: Event) => (currentTarget as HTMLDetailsElement).open;
 
-const wayOf = ({ ip, hops, details: { reached } }: TraceDocument) => ({ ip, hops, reached });
+const wayOf = ({ ip, hops, details: { reached, verdict } }: TraceDocument) => ({
+  ...{ ip, hops, reached, isOpen: verdict === undefined },
+});
 
-const tracedWay = (document: TraceDocument, { all }: Asked<TraceDocument>) => ({
-  ...{ ...wayOf(document), all: all.map(wayOf) },
-  isRunning: document.details.verdict === undefined,
+const tracedWay = (document: TraceDocument, { all, isRunning }: Asked<TraceDocument>) => ({
+  ...{ ...wayOf(document), all: all.map(wayOf), isRunning },
 });
 
 const hasPaths = ({ details: { paths = [], graph } }: TraceDocument) =>

@@ -123,7 +123,7 @@ export function Way(props: WayProps) {
 
 /** The way from top to bottom. */
 function Standing(props: WayProps) {
-  const { hops: all, tints, site: found, ends, break: broken, bundle, isRunning } = props;
+  const { hops: all, tints, site: found, ends, break: broken, bundle } = props;
   const [end] = ends;
   const hops = bundle ? all.filter((hop) => !isInside(hop, bundle)) : all;
   const last = all.at(-1);
@@ -134,7 +134,7 @@ function Standing(props: WayProps) {
   return (
     <StandingWay
       {...{ segments, isReached, ends, bundle, break: broken }}
-      unknown={props.unknown ?? (isRunning ? "" : "not reached, so not known")}
+      unknown={props.unknown ?? "not reached, so not known"}
     />
   );
 }
