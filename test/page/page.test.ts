@@ -310,6 +310,11 @@ describe("A run", () => {
     await page.getByText(/, stopped after ([2-9]|\d\d) of 90 rounds, /).waitFor();
     expect(await page.locator(".rows tbody tr").count()).toBeGreaterThan(3);
     expect(await button("Copy as text").isVisible()).toBe(true);
+    await button("Run").click();
+    await page.getByText(/, ([2-9]|\d\d) of 90 rounds$/).waitFor();
+    const stopped = page.waitForEvent("requestfailed");
+    await open("#/watch");
+    expect((await stopped).url()).toContain("/mtr/");
   });
 
   pageTest("comes back with its tool, and its target goes along to the others", async () => {

@@ -155,6 +155,7 @@ function goHere(): void {
   if (hash.startsWith(LINK_PREFIX)) return void show(readLink(hash));
   const watchPlace = watchPlaceOf(hash);
   if (watchPlace) {
+    stop();
     change({ watchPlace, notice: null });
     return;
   }
