@@ -326,6 +326,11 @@ describe("A run", () => {
     await page.locator(".brand").click();
     await nav("Address").click();
     expect(await page.inputValue("#subject")).toBe("");
+    // What is typed and was not asked goes along too.
+    await page.fill("#subject", "https://typed.example.test/");
+    await nav("mtr").click();
+    expect(await page.inputValue("#subject")).toBe("typed.example.test");
+    await page.fill("#subject", "www.example.test");
     await nav("Ping").click();
     expect(page.url()).toEndWith("#/ping/www.example.test?count=1");
     expect(await textOf(".stamp")).toMatch(/^www.example.test, from this server, .* UTC$/);

@@ -134,7 +134,7 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
         </div>
         {(asksKey || isKeyRefused) && <KeyFields problem={problemAt(KEY)} />}
         <div class="tools">
-          <Tools current={shown.name} isFirst={isFirst} />
+          <Tools current={shown.name} isFirst={isFirst} typed={targetIn(subject)} />
           {!isFirst && (
             <span class="openers">
               {locations.length > 0 && opener("from", `From ${fromText(chosenOf(FROM))}`)}
@@ -158,8 +158,9 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
   );
 }
 
-/** The links to the tools, each with what was asked last. */
-function Tools({ current, isFirst }: { current: string; isFirst: boolean }) {
+/** The links to the tools, each with what is typed, or was asked last. */
+function Tools(props: { current: string; isFirst: boolean; typed: string }) {
+  const { current, isFirst, typed } = props;
   // A narrow screen shows some of them.
   useLayoutEffect(() => {
     const link = document.querySelector("nav[aria-label=Tools] [aria-current]");
@@ -170,7 +171,7 @@ function Tools({ current, isFirst }: { current: string; isFirst: boolean }) {
     <nav aria-label="Tools">
       {isFirst && <span class="soft">Or</span>}
       {tools.map(({ name, label }) => (
-        <a href={hashOf(placeOf(name))} aria-current={name === current ? "page" : undefined}>
+        <a href={hashOf(placeOf(name, typed))} aria-current={name === current ? "page" : undefined}>
           {label}
         </a>
       ))}

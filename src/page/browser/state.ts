@@ -55,10 +55,10 @@ export function runOf(bookmark: Bookmark): Run | null {
 const EVERYWHERE: Bookmark["options"] =
   CALLER.from.names.length > 1 ? { [CALLER.from.name]: CALLER.from.all } : {};
 
-/** Where the link to a tool leads: to its last run about what was asked last, or to a form with that. */
-export function placeOf(tool: ToolName): Bookmark {
+/** Where the link to a tool leads: to its last run about what is typed, or was asked last, or to a form with that. */
+export function placeOf(tool: ToolName, typed: string): Bookmark {
   const wanted = toolOf(tool).subject
-    ? bookmarkFor(tool, state.subject)
+    ? bookmarkFor(tool, typed || state.subject)
     : { tool, subject: "", options: EVERYWHERE };
   const runs = [...state.runs.values()].map(({ bookmark }) => bookmark);
   const isSame = (each: Bookmark) => each.tool === tool && each.subject === wanted.subject;
