@@ -298,6 +298,9 @@ describe("A run", () => {
       expect(requests).toBe(run);
       expect(await button("Run").isVisible()).toBe(true);
     }
+    await button("Run").dblclick();
+    await page.getByText(/, [1-9]\d* of 90 rounds$/).waitFor();
+    expect(requests).toBe(6);
   });
 
   pageTest("that was left is stopped, and is shown again with what it found", async () => {

@@ -93,9 +93,11 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
   // Return in a field asks anew, also while something runs.
   const press = (event: Event) => {
     const isTyping = document.activeElement?.matches("input, select");
-    if (!isRunning || isTyping) return;
+    // The second click of two does not take back what the first one did.
+    const isSecond = (event as MouseEvent).detail > 1;
+    if (!isSecond && (!isRunning || isTyping)) return;
     event.preventDefault();
-    stop();
+    if (!isSecond) stop();
   };
   const field = (name: string) => ({
     value: chosenOf(name),
