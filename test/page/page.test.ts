@@ -267,6 +267,11 @@ describe("Ping", () => {
 
   pageTest("runs on until it is stopped", async () => {
     await open("#/ping/www.example.test");
+    await page.setViewportSize({ width: 320, height: 640 });
+    await button("Keep pinging").waitFor();
+    // The name has room, and the form is no higher for it.
+    expect((await page.locator("#subject").boundingBox())?.width).toBeGreaterThan(160);
+    expect((await page.locator("form").boundingBox())?.height).toBeLessThanOrEqual(160);
     await start(page, stage.service.key, "Keep pinging");
     await page.locator(".dot").nth(1).waitFor();
     await button("Stop").click();

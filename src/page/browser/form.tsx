@@ -128,17 +128,17 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
               {isRunning ? "Stop" : tool.name === "check" ? tool.label : "Run"}
             </button>
           )}
-          {repeat && !isRunning && (
-            <button type="submit" name={REPEAT}>
-              {repeat.label}
-            </button>
-          )}
         </div>
         {(asksKey || isKeyRefused) && <KeyFields problem={problemAt(KEY)} />}
         <div class="tools">
           <Tools current={shown.name} isFirst={isFirst} typed={targetIn(subject)} />
           {!isFirst && (
             <span class="openers">
+              {repeat && !isRunning && (
+                <button type="submit" name={REPEAT}>
+                  {repeat.label}
+                </button>
+              )}
               {locations.length > 0 && opener("from", `From ${fromText(chosenOf(FROM))}`)}
               {(fields.length > 0 || isKeyWanted) && opener("more", "More")}
             </span>
