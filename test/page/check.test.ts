@@ -185,7 +185,8 @@ pageTest(
     await page.getByText("Copied", { exact: true }).waitFor();
     const text = await page.evaluate<string>("navigator.clipboard.readText()");
     const lines = text.split("\n");
-    expect(lines[0]).toBe(CHECKS["hole"]?.details.verdict.headline as string);
+    const { headline = "" } = CHECKS["hole"]?.details.verdict ?? {};
+    expect(lines[0]).toBe(`${headline} Packets over 1300 bytes vanish behind hop 7.`);
     expect(lines[1]).toBe("Where  behind hop 7 (r7.example.net)");
     expect(lines[2]).toStartWith(
       "Tried  2001:db8:5:3b::1: 10 of 10 connections, 0 of 10 TLS handshakes, ",
@@ -196,7 +197,14 @@ pageTest(
     await page.goto("about:blank");
     await page.goto((lines[4] ?? "").slice(7));
     await page.locator(".given").waitFor();
-    expect(await textOf(".answer")).toBe(`No. ${lines[0]}`);
+    expect(await textOf(".answer")).toBe(`No. ${headline}`);
+    // Where the fault is on this side, the text says which, and does not lead to the site.
+    await show("here");
+    await page.getByRole("button", { name }).click();
+    await page.getByText("Copied", { exact: true }).waitFor();
+    expect(await page.evaluate<string>("navigator.clipboard.readText()")).toMatch(
+      /^Whether .+\. The gateway of this machine, fe80::1 on eth0, is silent\.\nWhere {2}on the side of the machine/,
+    );
   },
 );
 

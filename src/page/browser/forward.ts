@@ -22,12 +22,12 @@ export const textToSend = (sentence: string, lines: Readonly<Record<string, stri
 export function forwardText({ details }: CheckResult, link: string): string {
   const { verdict, attempts, path, startedAt, version, location } = details;
   const ips = [...new Set(attempts.map(({ ip }) => ip))];
-  const where = path?.brokenAfter
-    ? `behind ${hopText(path.hops, path.brokenAfter)}`
-    : (verdict.at ?? ips.filter((ip) => ip.includes(":")).join(", "));
+  const { headline, evidence, fault, at } = verdict;
+  const addresses = at ?? ips.filter((ip) => ip.includes(":")).join(", ");
+  const there = path?.brokenAfter ? `behind ${hopText(path.hops, path.brokenAfter)}` : addresses;
   const when = [utcText(startedAt), `sixscope ${version}`, location && `from ${location}`];
-  const text = textToSend(verdict.headline, {
-    Where: where,
+  const text = textToSend([headline, evidence].filter(Boolean).join(" "), {
+    Where: fault === "here" ? "on the side of the machine that measured" : there,
     Tried: ips.map((ip) => triedText(attempts, ip)).join("; "),
     When: when.filter(Boolean).join(", "),
     Link: link,
