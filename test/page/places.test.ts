@@ -87,6 +87,7 @@ test.each<[what: string, places: Place[], text: string]>([
   ],
   ["an error", [at("ams", "reached", "A"), failed], ""],
   ["no networks", [at("ams", "reached"), at("fra", "reached")], ""],
+  ["a place that knows no networks", [at("ams", "reached", "A"), at("fra", "reached")], ""],
   [
     "the path MTU",
     [

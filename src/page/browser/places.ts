@@ -107,11 +107,13 @@ export function likenessOf(places: readonly Place[]): string | null {
 /** What differs between places, in a sentence: the networks that only some go by, and the path MTU. */
 export function differenceOfPlaces(places: readonly Place[]): string {
   const measured = places.filter(({ document }) => document !== null);
-  const networks = measured.map(networksOf);
+  // Where no network is known, a way may go by any of them.
+  const known = measured.filter((place) => networksOf(place).size > 0);
+  const networks = known.map(networksOf);
   const parts: string[] = [];
   const common = networks.reduce((both, each) => both.intersection(each), networks[0] ?? new Set());
   const own = networks.map((each) => each.difference(common));
-  const ways = Map.groupBy(measured.entries(), ([at]) => [...(own[at] ?? [])].join(" and "));
+  const ways = Map.groupBy(known.entries(), ([at]) => [...(own[at] ?? [])].join(" and "));
   if (ways.size > 1) {
     const each = [...ways].map(([names, rows]) => {
       const where = listText(rows.map(([, { location }]) => location));
