@@ -17,6 +17,9 @@ test.each<[pasted: string, target: string]>([
   ["<https://example.com>", "example.com"],
   ['"example.com";', "example.com"],
   ["(2001:db8::1)", "2001:db8::1"],
+  ["“example.com”", "example.com"],
+  ["„https://example.com/“", "example.com"],
+  ["«example.com»", "example.com"],
   ["  example.com\n", "example.com"],
 ])("%p means %p", (pasted, target) => {
   expect(targetIn(pasted)).toBe(target);

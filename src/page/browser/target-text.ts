@@ -1,6 +1,6 @@
 /** Characters that people write around a host: quotes, brackets, and what a sentence has behind it. */
-const BEFORE = /^[\s<"'`(]+/;
-const BEHIND = /[\s>"'`),;]/;
+const BEFORE = /^[\s<"'`(“„‘«»]+/;
+const BEHIND = /[\s>"'`),;”“’»«]/;
 
 /** Names as DNS has them that contain other characters: escaped ones, and reverse names of parts of a network (RFC 2317). */
 const ODD_NAME = /\\|\.arpa\.?$/i;
