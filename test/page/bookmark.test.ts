@@ -44,6 +44,7 @@ test.each<[string, Bookmark]>([
   ["dns/www.example.test?type=MX&resolver=all", mark("dns", "www.example.test", { type: "MX" })],
   ["dns/a%20b%24(id)?resolver=all", mark("dns", "a b$(id)")],
   ["dns/%24%26?resolver=all", mark("dns", "$&")],
+  ["dns/%E3%80%82?type=NS&resolver=all", mark("dns", ".", { type: "NS" })],
   ["ping/fe80::1%25eth0?count=2", mark("ping", "fe80::1%eth0", { count: "2" })],
   ["traceroute/..%2F..%2F?from=ams,fra", mark("trace", "../../", { from: "ams,fra" })],
 ])("%s is the call", (path, bookmark) => {

@@ -49,7 +49,8 @@ export function queryOf(parameters: Readonly<Record<string, string>>): string {
 /** The call of the API for a bookmark of a tool, below the base path. */
 export function pathOf({ path, subject, onPage }: PageTool, bookmark: Bookmark): string {
   const { name = "", in: place } = subject ?? {};
-  const segment = readable(encodeURIComponent(bookmark.subject));
+  // URLs drop a lone dot, which is the root.
+  const segment = readable(encodeURIComponent(bookmark.subject)).replace(/^\.$/, "%E3%80%82");
   const asked = place === "query" && { [name]: bookmark.subject };
   const query = queryOf({ ...asked, ...bookmark.options, ...onPage });
   return `${path.slice(1).replace(`{${name}}`, segment)}${query}`;
