@@ -258,6 +258,8 @@ describe("Ping", () => {
     await runTool("#/ping/lossy.example.test?count=6");
     expect(await page.locator(".dot").count()).toBe(4);
     expect(await page.locator(".cross").count()).toBe(2);
+    // No line ends inside a number.
+    expect(await page.locator("dd", { hasText: "mean" }).innerHTML()).not.toContain(".<wbr");
     expect(await page.locator("td.text").allTextContents()).toEqual([
       ...["", "no reply within 2000 ms", "", ""],
       ...["no reply within 2000 ms", ""],

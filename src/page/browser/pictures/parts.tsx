@@ -47,11 +47,11 @@ async function copyText(text: string): Promise<void> {
   focused?.focus({ preventScroll: true });
 }
 
-/** A text whose names and addresses break behind their dots and colons rather than anywhere. */
+/** A text whose names and addresses break behind their dots and colons rather than anywhere, and whose numbers do not. */
 export function Breakable({ text }: { text: string }) {
   return (
     <>
-      {text.split(/(?<=[.:])/).map((piece) => (
+      {text.split(/(?<=[.:])(?!\d{1,3}[, ])/).map((piece) => (
         <>
           {piece}
           <wbr />
