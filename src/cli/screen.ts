@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Line } from "../tools/report-text.ts";
+import { type Line, wrapped } from "../tools/report-text.ts";
 import { errorCode } from "../util/errors.ts";
 import { printable, printableJson } from "../util/text.ts";
 import { cannotWrite } from "./terminal.ts";
@@ -67,10 +67,10 @@ export function createScreen(
     show(table: readonly Line[]): void {
       if (canChange) replace(table.slice(1 - screen.rows));
     },
-    /** Shows the whole table for the last time. */
+    /** Prints the whole table for the last time, with nothing cut. */
     finish(table: readonly Line[]): void {
-      if (canChange) replace(table);
-      else screen.print(...table);
+      if (canChange) replace([]);
+      screen.print(...table);
     },
     /** Writes a document and ends its line; what is in its texts cannot rearrange a terminal. */
     writeJson(json: string): void {
@@ -78,7 +78,9 @@ export function createScreen(
     },
     /** Writes what went wrong to standard error, behind all that was written before. */
     complain(message: string): void {
-      const text = `sixscope: ${printable(message)}\n`;
+      // Of a file or pipe, the columns are not known.
+      const lines = wrapped(`sixscope: ${printable(message)}`, process.stderr.columns);
+      const text = lines.map((line) => `${line}\n`).join("");
       written = written.then(() => Bun.write(Bun.stderr, text));
     },
     /**

@@ -219,7 +219,7 @@ function factLines(facts: readonly Fact[], columns?: number): Line[] {
 }
 
 /** The words of a text in lines of `columns` characters, less an indent; a longer word has a line of its own. */
-function wrapped(text: string, columns = Number.POSITIVE_INFINITY, indent = 0): string[] {
+export function wrapped(text: string, columns = Number.POSITIVE_INFINITY, indent = 0): string[] {
   if (columns === Number.POSITIVE_INFINITY) return [text];
   const width = Math.max(1, columns - 1 - indent);
   const rows = text.match(new RegExp(`.{1,${width}}(?: |$)|\\S+`, "g")) ?? [];

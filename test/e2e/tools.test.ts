@@ -285,6 +285,18 @@ describe("in a terminal", () => {
       "r2.example.net",
     ]);
     expect(table.filter((line) => /^ {2}\d/.test(line))).toHaveLength(6);
+    // Names too, which were cut as long as the table could change.
+    const narrow = screenOf(await inTerminal(command(`trace ${TARGET}`), 14)).join("\n");
+    expect(narrow).toContain("r1.example.net");
+    expect(narrow).not.toContain("…");
+  });
+
+  terminalTest("an error breaks between its words", async () => {
+    const lines = screenOf(await inTerminal(command("trace a..example || true"), 30));
+    expect(lines.slice(1, 3)).toEqual([
+      'sixscope: "a..example" is not',
+      "a valid hostname: it has an",
+    ]);
   });
 
   terminalTest.each(["NO_COLOR=1", "TERM=dumb"])("%s prevents colours", async (variable) => {
