@@ -72,7 +72,7 @@ function parseName(name: string, ip: IpAddress | null, type: RecordType): Parsed
   }
   if (isAddress) return refused("it looks like an IPv4 address", true);
   const character = REFUSED_ASCII.exec(name)?.[0];
-  if (character !== undefined) return refused(`it contains the character ${nameOf(character)}`);
+  if (character !== undefined) return refused(`it contains ${nameOf(character)}`);
   if (!NOT_ASCII.test(name)) return checkLabels(name);
   const converted = tryConvertToAscii(name);
   return converted === null
@@ -124,8 +124,9 @@ function refused(
   return { ok: false, code, isAddress, reason } as const;
 }
 
-/** A character as a message shows it: its code point unless it is visible. */
+/** A character as a message shows it: its code point unless it is visible or a space. */
 function nameOf(character: string): string {
-  if (character > " " && character < "\x7f") return character;
-  return `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  if (character === " ") return "a space";
+  if (character > " " && character < "\x7f") return `the character ${character}`;
+  return `the character U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
