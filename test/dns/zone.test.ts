@@ -247,7 +247,11 @@ describe("the gate", () => {
   });
 
   test("lets nothing leave if it is shut, and nobody is blamed", async () => {
-    const { packets, outcomes, codes } = await look({ ...beside(serving()), isGateShut: true });
+    const { packets, outcomes, codes, text } = await look({
+      ...{ ...beside(serving()), isGateShut: true },
+    });
+    // Of no answers there is no share.
+    expect(text).toMatch(/^0 of \d addresses of \d name servers? were asked\.$/);
     expect(packets).toBe(0);
     expect(codes).toEqual([]);
     expect(outcomes.every((outcome) => outcome.endsWith("not-asked"))).toBe(true);

@@ -59,9 +59,9 @@ export function judgeZone({ zone, names, servers, addresses, rows, question }: L
     about.length > 0 ? [{ code, servers: namesOf(about), text }] : [],
   );
   const [serial] = serials.fewer.length === 0 ? answering : [];
+  const answer = `, and ${answering.length} of ${asked.length} answer for ${nameText(zone)}${serial ? `, with serial ${serial.serial}` : ""}`;
   const sentences = [
-    `${shareText(asked.length, addresses.length, "address")} of ${servers.length < names.length ? `${servers.length} of ` : ""}${plural(names.length, "name server")} were asked,`,
-    `and ${answering.length} of ${asked.length} answer for ${nameText(zone)}${serial ? `, with serial ${serial.serial}` : ""}.`,
+    `${shareText(asked.length, addresses.length, "address")} of ${servers.length < names.length ? `${servers.length} of ` : ""}${plural(names.length, "name server")} were asked${asked.length > 0 ? answer : ""}.`,
     ...findings.map(({ text }) => text),
   ];
   const reply =
