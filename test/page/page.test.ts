@@ -437,6 +437,8 @@ describe("Trace", () => {
     expect(await textOf(".verdict")).toBe(
       "2001:db8:100:44::1 answered no route at hop 5, and the path ends there.",
     );
+    // The break says so too, and not that nothing answers.
+    expect(await textOf(".break .told")).toBe("No route");
   });
 
   pageTest("shows markup in the name of a router and of its network as text", async () => {

@@ -33,6 +33,9 @@ const STAMP = /^Finished: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, sixscope [\d.]+ at
 
 pageTest("a trace is copied as text, as the terminal shows it", async () => {
   await open("#/trace/told.example.test?maxHops=4");
+  // Behind the limit nothing was asked, which is no break.
+  expect(await page.locator(".result").textContent()).toBe("not asked");
+  expect(await page.locator(".break").count()).toBe(0);
   const text = await copied("Copy as text");
   const alike = text
     .replace(/ +\d+\.\d{3} ms/g, (time) => "1.000 ms".padStart(time.length))

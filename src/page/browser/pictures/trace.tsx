@@ -1,5 +1,6 @@
 import { useState } from "hono/jsx/dom";
 import type { TraceDocument } from "../../../tools/trace/report.ts";
+import { capitalized, inWords } from "../../../util/text.ts";
 import { bundleOf, MOST_OPEN } from "./bundle.ts";
 import { Paths } from "./paths.tsx";
 import type { Asked, View } from "./picture.ts";
@@ -14,6 +15,17 @@ interface TracedWay {
   readonly reached?: boolean | undefined;
   /** True if its end is not known, because the trace runs or was stopped. */
   readonly isOpen?: boolean;
+  /** What is wrong at its end; null if it was not to go further. */
+  readonly wrong?: string | null;
+}
+
+const SILENCE = "Nothing answers behind here";
+
+/** What is wrong where a trace ended, in a few words. */
+function wrongOf({ reason, error, loop }: TraceDocument["details"]): string | null {
+  if (error) return capitalized(inWords(error.name));
+  if (reason === "max-hops") return null;
+  return reason === "not-sent" ? "This machine could not send" : loop ? "A loop" : SILENCE;
 }
 
 interface TraceWayProps
@@ -26,43 +38,38 @@ interface TraceWayProps
 }
 
 /** The hops of a way, where it ends, and where it breaks. */
-function trackOf({ ip, hops, reached, isOpen = false }: TracedWay, isRunning: boolean) {
+function trackOf(
+  { ip, hops, reached, isOpen = false, wrong = SILENCE }: TracedWay,
+  isRunning: boolean,
+) {
   const last = hops.at(-1);
   const isSite = last !== undefined && (reached === true || last.ip === ip);
   const ms = isSite ? last.rtt : null;
   const end: End = {
-    text: ms === null ? (isOpen ? "" : "not reached") : `${shortMs(ms)} ms`,
+    text: ms !== null ? `${shortMs(ms)} ms` : isOpen ? "" : wrong ? "not reached" : "not asked",
     note: isRunning && isOpen && !isSite ? `asking hop ${(last?.hop ?? 0) + 1} …` : "",
-    tone: isOpen || isSite ? null : "bad",
+    tone: isOpen || isSite ? null : wrong ? "bad" : "warn",
     ms,
   };
   const before = isSite ? hops.slice(0, -1) : hops;
   const heard = before.findLast(({ ip }) => ip !== null)?.hop ?? 0;
-  const isBroken = !isOpen && !isSite;
+  const isBroken = !isOpen && !isSite && wrong !== null;
   return {
     ...{ hops: before, ends: [end] as const, site: isSite ? last : undefined },
     // The end says so.
     unknown: "",
-    break: isBroken ? { after: heard, text: "Nothing answers behind here" } : null,
+    break: isBroken ? { after: heard, text: wrong } : null,
   };
 }
 
 /** The way to a target as far as a trace has come, and where it ends. */
-export function TraceWay({
-  ip,
-  hops,
-  reached,
-  all,
-  bundle,
-  isOpen = false,
-  isRunning = false,
-  ...manner
-}: TraceWayProps) {
+export function TraceWay(props: TraceWayProps) {
+  const { hops, all, isOpen = false, isRunning = false } = props;
   if (hops.length === 0) return null;
   const times = all.flatMap(({ hops }) => hops.flatMap(({ rtt }) => rtt ?? []));
   return (
     <Way
-      {...{ ...manner, bundle, ...trackOf({ ip, hops, reached, isOpen }, isRunning) }}
+      {...{ ...props, ...trackOf(props, isRunning) }}
       isRunning={isRunning && isOpen}
       mostMs={Math.max(0.1, ...times)}
       tints={tintsOf(all.map((each) => each.hops))}
@@ -119,8 +126,9 @@ function TracedPaths({
 
 const isShown = ({ currentTarget }: Event) => (currentTarget as HTMLDetailsElement).open;
 
-const wayOf = ({ ip, hops, details: { reached, verdict } }: TraceDocument) => ({
-  ...{ ip, hops, reached, isOpen: verdict === undefined },
+const wayOf = ({ ip, hops, details }: TraceDocument) => ({
+  ...{ ip, hops, reached: details.reached, wrong: wrongOf(details) },
+  isOpen: details.verdict === undefined,
 });
 
 const tracedWay = (document: TraceDocument, { all, isRunning }: Asked<TraceDocument>) => ({
