@@ -294,6 +294,13 @@ pageTest("places that agree have one way, and a row each", async () => {
   const rows = await rowsOfPlaces();
   expect(rows.map(([place]) => place)).toEqual(["ams", "fra", "lax"]);
   expect(new Set(rows.map(([, ...rest]) => rest.join())).size).toBe(1);
+  // The names of many places leave the answer on the first screen of a phone.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await showPlaces(
+    Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`place-${at}`, "works"])),
+  );
+  expect((await page.locator("form").boundingBox())?.height).toBeLessThanOrEqual(160);
+  expect(await textOf(".openers")).toStartWith("From place-0 and 15 more");
 });
 
 pageTest("places that differ have a way each, and what each has tried", async () => {

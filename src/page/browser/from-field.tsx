@@ -12,9 +12,15 @@ export function choicesFor({ options }: Bookmark): string[] {
   return [...new Set([...all, ...NAMES, ...TAGS, ...named])].filter((name) => name !== "");
 }
 
+/** Names that are listed; of more, the first and how many there are. */
+const MOST_NAMED = 4;
+
 /** From where a choice measures, in words. */
-export const fromText = (value: string) =>
-  value === "" ? "this server" : value === ALL ? "every location" : value.split(",").join(", ");
+export function fromText(value: string): string {
+  const names = value.split(",");
+  if (names.length > MOST_NAMED) return `${names[0]} and ${names.length - 1} more`;
+  return value === "" ? "this server" : value === ALL ? "every location" : names.join(", ");
+}
 
 /** A choice of any number of locations; without one, the service itself measures. */
 export function FromField(props: FieldProps & { choices: readonly string[] }) {
