@@ -439,6 +439,11 @@ describe("Trace", () => {
     );
     // The break says so too, and not that nothing answers.
     expect(await textOf(".break .told")).toBe("No route");
+    // A tool for a hop leads elsewhere, and the focus with it.
+    await page.locator("tr .menu summary").first().press("Enter");
+    await page.locator(".menu[open] a", { hasText: "Ping" }).press("Enter");
+    await page.locator("#subject:focus").waitFor();
+    expect(await page.inputValue("#subject")).toBe("2001:db8:100::1");
   });
 
   pageTest("shows markup in the name of a router and of its network as text", async () => {

@@ -154,22 +154,23 @@ function goHere(): void {
   const { hash } = location;
   if (hash.startsWith(LINK_PREFIX)) return void show(readLink(hash));
   const watchPlace = watchPlaceOf(hash);
-  if (watchPlace) {
-    stop();
-    change({ watchPlace, notice: null });
-    return;
-  }
   const bookmark = bookmarkHere();
-  const isShown = state.notice === null && state.watchPlace === null;
+  const isShown = state.notice === null && state.watchPlace === watchPlace;
   if (hashOf(bookmark) === hashOf(state.bookmark) && isShown) return;
   stop();
+  if (watchPlace) return void change({ watchPlace, notice: null });
   change({ bookmark, subject: bookmark.subject || state.subject, notice: null, watchPlace });
 }
 
 // Another tab has stored or forgotten the key.
 addEventListener("storage", keyChanged);
 
-addEventListener("popstate", goHere);
+addEventListener("popstate", () => {
+  const { activeElement } = document;
+  goHere();
+  // What was pressed goes away with what it stood in.
+  setTimeout(() => activeElement?.isConnected || document.getElementById("subject")?.focus());
+});
 
 // A browser would leave the page for a file that is dropped on it.
 window.addEventListener("dragover", (event) => event.preventDefault());
