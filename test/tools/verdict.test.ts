@@ -201,6 +201,19 @@ describe("of mtr", () => {
     expect(text).toContain("begins between hop 2 (new.example.net) and hop 3, or the target");
   });
 
+  test("names a loop, as a trace does", () => {
+    const hops = Array.from({ length: 8 }, (_, at) => {
+      const ip = at === 0 ? "2001:db8:9::1" : [ROUTER, OTHER][at % 2];
+      return { ...hop(at + 1, [6, 6]), ip, addresses: [{ ip }] };
+    });
+    const loop =
+      "There is a loop between hops 2 and 3: 2001:db8:2::1 and 2001:db8:1::1 answered in turn up to hop 8, 5 times again, and the target did not reply.";
+    expect(verdictOf(hops as never, { reached: false }).text).toBe(loop);
+    expect(verdictOf(hops as never, { reached: true }).text).toBe(
+      "The target replied to all 6 probes.",
+    );
+  });
+
   test("has the name of a hop in place of its address", () => {
     const hops = [{ ...FIRST, hostname: "router.example.net" }, hop(2, [10, 0])] as never;
     expect(verdictOf(hops, { reached: false }).text).toEndWith("from hop 1 (router.example.net).");

@@ -2,6 +2,8 @@ import { shareInterval } from "../../util/statistics.ts";
 import { firstTrue, formatPercent, inWords, listText, plural, shareText } from "../../util/text.ts";
 import { lostOf, percent, retransmittedText } from "../ledger.ts";
 import { hopText } from "../report.ts";
+import { loopOf } from "../trace/responses.ts";
+import { loopText } from "../trace/verdict.ts";
 import { MIN_LOST } from "./loss-cause.ts";
 import type { MtrResult } from "./result.ts";
 import type { MtrReport } from "./rounds.ts";
@@ -35,6 +37,7 @@ export function mtrVerdict(
     "no-reply": true,
   });
   const last = hops.findLast((hop) => hop.received + hop.errors > 0 && hop.ip !== null);
+  const loop = loopOf(hops.map(({ addresses }) => addresses.map(({ ip }) => ip)));
   const replying = hops.filter((hop) => hop.cause === "replies" && hop.received > 0);
   // The routers that the lost probes met, not those that answered most.
   const routers = lossPath.map(
@@ -55,9 +58,11 @@ export function mtrVerdict(
       `The loss begins between ${nameOf(begin.from)} and ${nameOf(begin.to)}${isAtTarget ? ", or the target does not answer every probe" : ""}.`,
     code === "not-sent" && "This machine could not send any probe.",
     (code === "no-reply" || code === "unreachable") &&
-      (last
-        ? `The target did not reply; the last answers came from ${hopText(hops, last.hop)}.`
-        : "No hop answered, and the target did not reply."),
+      (loop
+        ? loopText(loop, hops.length)
+        : last
+          ? `The target did not reply; the last answers came from ${hopText(hops, last.hop)}.`
+          : "No hop answered, and the target did not reply."),
     error &&
       (errors > 0 && reached
         ? `Errors answered ${errors} of them; the last was ${inWords(error.name)} from ${error.from}.`

@@ -59,32 +59,35 @@ const MAX_LOOP_HOPS = 8;
 /** Answers that must repeat earlier ones: routers that choose by packet among ways of unequal lengths repeat a few. */
 const LOOP_REPEATS = 4;
 
+/** The loop at the end of a path without an end. */
+export const findLoop = (responses: Responses) =>
+  loopOf(responses.map((atHop) => atHop.map(({ from }) => formatIpv6(from))));
+
 /**
- * The loop at the end of a path without an end: the last hops repeat the same two or more addresses, or one
- * and silence, in the same order. One address at all of them is none, because a firewall may answer for others.
+ * The loop in who answered at each hop of a path without an end: the last hops repeat the same two or more addresses, or
+ * one and silence, in the same order. One address at all of them is none, because a firewall may answer for others.
  */
-export function findLoop(responses: Responses) {
-  const nodes = [...responses.slice(0, lastResponding(responses)).entries()].toReversed();
+export function loopOf(senders: readonly (readonly string[])[]) {
+  const last = senders.findLastIndex((atHop) => atHop.length > 0);
+  const nodes = [...senders.slice(0, last + 1).entries()].toReversed();
   for (let length = 2; length <= MAX_LOOP_HOPS; length++) {
-    const turn: Ipv6Address[] = [];
+    const turn: string[] = [];
     let [answered, first] = [0, nodes.length];
-    for (const [at, [response, ...others]] of nodes) {
-      if (response === undefined) continue;
-      const { from } = response;
-      const place = turn.findIndex((known) => known && equalIpv6(known, from));
+    for (const [at, [from, ...others]] of nodes) {
+      if (from === undefined) continue;
+      const place = turn.indexOf(from);
       // An address before the turns occurs once.
       const isLate = at + 2 * length >= nodes.length;
       const isNew = isLate && place < 0 && turn[at % length] === undefined;
       if (!isNew && place !== at % length) break;
-      if (others.some((other) => !equalIpv6(other.from, from))) break;
+      if (others.some((other) => other !== from)) break;
       turn[at % length] = from;
       answered++;
       first = at;
     }
     const repeats = answered - turn.filter(Boolean).length;
     if (repeats < LOOP_REPEATS || 2 * answered < nodes.length - first) continue;
-    const inOrder = Array.from({ length }, (_, at) => turn[(first + at) % length]);
-    const addresses = inOrder.map((address) => (address ? formatIpv6(address) : null));
+    const addresses = Array.from({ length }, (_, at) => turn[(first + at) % length] ?? null);
     return {
       /** The hops of the first turn. */
       from: first + 1,

@@ -12,6 +12,12 @@ export function traceVerdict(
   return { code: end.reason, text: sentences.join(" ") };
 }
 
+/** The sentence about a loop, and up to which hop its routers answered. */
+export function loopText(loop: NonNullable<TraceDetails["loop"]>, last: number): string {
+  const who = listText(loop.addresses.map((ip) => ip ?? "a silent router"));
+  return `There is a loop between hops ${loop.from} and ${loop.to}: ${who} answered in turn up to hop ${last}, ${plural(loop.repeats, "time")} again, and the target did not reply.`;
+}
+
 function endOf(
   hops: TraceResult["hops"],
   { reason, error, loop, otherSource, refused }: Parameters<typeof traceVerdict>[1],
@@ -23,10 +29,7 @@ function endOf(
     return `${who} answered ${inWords(error.name)} at hop ${hops.length}${orNearer}, and the path ends there.`;
   }
   const last = hops.findLast(({ ip }) => ip !== null);
-  if (loop !== undefined) {
-    const who = listText(loop.addresses.map((ip) => ip ?? "a silent router"));
-    return `There is a loop between hops ${loop.from} and ${loop.to}: ${who} answered in turn up to hop ${hops.length}, ${plural(loop.repeats, "time")} again, and the target did not reply.`;
-  }
+  if (loop !== undefined) return loopText(loop, hops.length);
   switch (reason) {
     case "reached":
       return `The target replied at hop ${hops.length}${otherSource === undefined ? "" : ` from ${otherSource}`}.`;
