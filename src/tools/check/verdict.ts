@@ -302,7 +302,7 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
       .find((step) => !isOfIpv4(step));
     const but = fault ? `; ${fault}` : "";
     const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
-    return conclude("unknown", first, open, { advice: "Test again after a minute." });
+    return conclude("unknown", first, open, { advice: AGAIN });
   }
   if (worst) {
     const isElsewhere = ({ ip }: Step) => faults.every((each) => each.ip !== ip);
@@ -337,6 +337,12 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     const first = `${subject} works over IPv6, but ${resolver} alone has ${wrong.ip}, which ${says(wrong)}`;
     return conclude("resolvers-differ", first, undefined, { evidence: text });
   }
+  const isRead = !isWeb(port) || byFamily(rows)[0].some((row) => row.isRead);
+  if (!isRead && !(warning && isUnsteady(warning))) {
+    const first = `Whether ${subject} works over IPv6 is not known${overIpv4}`;
+    const evidence = `It answers, and no body was read in time. ${countedText(rows)}`;
+    return conclude("unknown", first, undefined, { evidence, advice: AGAIN });
+  }
   if (!warning) {
     const first = `${subject} works over IPv6${isMost ? ` at ${tried}` : ""}${compared}`;
     return conclude("works", first, undefined, { evidence: countedText(rows) });
@@ -370,6 +376,8 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
   const first = `${subject} works over IPv6, but ${says(warning)}`;
   return conclude(finding, `${first}${finding === "slower" ? "" : compared}`, warning);
 }
+
+const AGAIN = "Test again after a minute.";
 
 /** The steps without which it is not known whether an address works. */
 const DECISIVE: readonly Step["name"][] = ["names", "tcp", "tls", "http"];

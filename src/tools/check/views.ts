@@ -125,10 +125,6 @@ function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen 
   const read = requests.filter(({ isRead }) => isRead);
   // The others have ended behind the head, and say nothing of bodies.
   const isCut = read.length > 0 && read.every(({ reason }) => reason === "response-incomplete");
-  if (read.length === 0 && requests.every((row) => worked(row) && !row.finding)) {
-    const text = `${workedText(requests, NOUNS.request)} were answered, and no body was read in time.`;
-    return { status: "skipped", text };
-  }
   return judgePart(isCut ? read : requests, all);
 }
 
