@@ -51,7 +51,15 @@ export function createSharing<Row, Outcome>(aborted: Outcome) {
     const found = running.get(key);
     const run = found?.isOpen() ? found : begin();
     const { promise: gone, resolve } = Promise.withResolvers<Outcome>();
-    const leave = () => resolve(aborted);
+    const leave = () => {
+      signal?.removeEventListener("abort", leave);
+      run.listeners.delete(listener);
+      if (run.listeners.size === 0) {
+        forget(run);
+        run.controller.abort();
+      }
+      resolve(aborted);
+    };
     const listener = (row: Row) => onRow(row);
     signal?.addEventListener("abort", leave);
     run.rows.forEach(listener);
@@ -59,12 +67,7 @@ export function createSharing<Row, Outcome>(aborted: Outcome) {
     try {
       return await Promise.race([run.outcome, gone]);
     } finally {
-      signal?.removeEventListener("abort", leave);
-      run.listeners.delete(listener);
-      if (run.listeners.size === 0) {
-        forget(run);
-        run.controller.abort();
-      }
+      leave();
     }
   };
 }

@@ -46,6 +46,16 @@ test("a caller after the end has a run of its own", async () => {
   await second;
 });
 
+test("the run ends at once when its last caller leaves", () => {
+  const { running, ask } = start();
+  const [first, second] = [new AbortController(), new AbortController()];
+  for (const { signal } of [first, second]) void ask("a", signal);
+  first.abort();
+  expect(running[0]?.signal.aborted).toBe(false);
+  second.abort();
+  expect(running[0]?.signal.aborted).toBe(true);
+});
+
 // The caller gets the outcome a few turns after the run has ended.
 test.each([0, 1, 2, 3, 4, 5])(
   "a caller that leaves an ended run does not hide the next one that began %i turns after the end",
