@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import type { Msg } from "@nats-io/transport-node";
 import { formatPrefix } from "../addr/prefix.ts";
 import type { Call } from "../api/endpoint.ts";
@@ -120,20 +120,14 @@ export function createLocations(
   };
 }
 
+/** The addresses of a link alone; RFC 3927 section 2.1, RFC 4291 section 2.5.6. */
+const LINK_LOCAL = /^(169\.254\.|fe80:)/;
+
 /** The families in which this machine has an address beyond itself and its links. */
 function ownFamilies(): (4 | 6)[] {
-  // Below /proc/self, because the systemd unit hides the rest of /proc.
-  const has4 = /^(?!Iface|\*)\S/m.test(startOf("/proc/self/net/route"));
-  const has6 = / 00 [0-9a-f]{2} +(?!lo$)\S+$/m.test(startOf("/proc/self/net/if_inet6"));
-  return [...(has4 ? ([4] as const) : []), ...(has6 ? ([6] as const) : [])];
-}
-
-/** The first rows of a table of the kernel, which can have a million; nothing if it does not exist. */
-function startOf(path: string): string {
-  const file = attempt(() => openSync(path, "r"));
-  if (file === undefined) return "";
-  const bytes = Buffer.alloc(16_384);
-  const length = attempt(() => readSync(file, bytes)) ?? 0;
-  closeSync(file);
-  return bytes.toString("latin1", 0, length);
+  const all = Object.values(attempt(networkInterfaces) ?? {}).flatMap((each) => each ?? []);
+  const own = all.filter(({ internal, address }) => !internal && !LINK_LOCAL.test(address));
+  return ([4, 6] as const).filter((version) =>
+    own.some(({ family }) => family === `IPv${version}`),
+  );
 }
