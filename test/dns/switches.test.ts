@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createDnsClient } from "../../src/dns/client.ts";
 import { FLAG, HEADER_BYTES } from "../../src/dns/message/message.ts";
-import { NameReader } from "../../src/dns/message/name.ts";
+import { readName } from "../../src/dns/message/name.ts";
 import { OPT_CODE, typeName } from "../../src/dns/message/record.ts";
 import { FairSlots } from "../../src/gate/fair-slots.ts";
 import { dns } from "../../src/tools/dns/endpoint.ts";
@@ -32,7 +32,7 @@ function see(transport: Seen["transport"], query: Uint8Array): Seen {
   reader.take(2);
   const flags = reader.uint16();
   reader.offset = HEADER_BYTES;
-  new NameReader().read(reader);
+  readName(reader);
   const [type, asked] = [typeName(reader.uint16()), reader.uint16()];
   expect([reader.uint8(), reader.uint16()]).toEqual([0, OPT_CODE]);
   reader.take(4);

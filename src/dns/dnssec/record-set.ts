@@ -1,6 +1,6 @@
 import { ByteReader } from "../../util/bytes.ts";
 import { CLASSES, type RawRecord, readSections } from "../message/message.ts";
-import { encodeName, NameReader } from "../message/name.ts";
+import { encodeName, readName } from "../message/name.ts";
 import { canonicalData, decodeData, type RecordType, typeName } from "../message/record.ts";
 import { COST_US, type Work } from "./limits.ts";
 import type { NameAndType } from "./names.ts";
@@ -42,12 +42,11 @@ export function readReply(reply: Reply | string, type: RecordType, work: Work, q
   if (typeof reply === "string")
     throw Problem.missing`The resolver has no answer${question}: ${reply}.`;
   work.spend("cpuUs", COST_US.byte * reply.message.length);
-  const names = new NameReader();
-  const { sections } = readSections(new ByteReader(reply.message), names);
+  const { sections } = readSections(new ByteReader(reply.message));
   const [answers = [], authority = []] = sections;
   return {
-    answers: setsOf(answers, [type, "CNAME", "DNAME"], names, work),
-    authority: setsOf(authority, PROOFS, names, work),
+    answers: setsOf(answers, [type, "CNAME", "DNAME"], work),
+    authority: setsOf(authority, PROOFS, work),
     /** True if it says that the name does not exist. */
     isNameError: reply.rcode === "NXDOMAIN",
   };
@@ -57,7 +56,6 @@ export function readReply(reply: Reply | string, type: RecordType, work: Work, q
 function setsOf(
   records: readonly RawRecord[],
   types: readonly RecordType[],
-  names: NameReader,
   work: Work,
 ): readonly RecordSet[] {
   const sets = new Map<string, RecordSet>();
@@ -70,11 +68,11 @@ function setsOf(
     const name = record.owner.toLowerCase();
     const set = sets.getOrInsert(`${type} ${name}`, { name, type, data: [], signatures: [] });
     if (isSignature) {
-      set.signatures.push(readSignature(record.data, names, work));
+      set.signatures.push(readSignature(record.data, work));
       continue;
     }
     const compressedBytes = record.data.remaining;
-    const data = canonicalData(type, record.data, names);
+    const data = canonicalData(type, record.data);
     work.spend("cpuUs", COST_US.expandedByte * (data.length - compressedBytes));
     set.data.push(data);
   }
@@ -89,7 +87,7 @@ function inOrder(data: readonly Uint8Array[]): Uint8Array[] {
 }
 
 /** Reads the data of an RRSIG record behind its first field. */
-function readSignature(reader: ByteReader, names: NameReader, work: Work) {
+function readSignature(reader: ByteReader, work: Work) {
   const start = reader.offset - 2;
   const fields = {
     algorithm: reader.uint8(),
@@ -104,7 +102,7 @@ function readSignature(reader: ByteReader, names: NameReader, work: Work) {
   };
   const numbers = reader.bytes.subarray(start, reader.offset);
   /** The zone whose key made it. */
-  const signer = names.read(reader).toLowerCase();
+  const signer = readName(reader).toLowerCase();
   work.spend("cpuUs", COST_US.byte * signer.length);
   /** The data before the signature itself, which is signed too. */
   const header = Buffer.concat([numbers, encodeName(signer)]);
@@ -118,5 +116,5 @@ export function findSet(sets: readonly RecordSet[], name: string, type: RecordTy
 
 /** The data of each record in presentation form. Throws as `decodeData`. */
 export function valuesOf({ type, data }: RecordSet): readonly string[] {
-  return data.map((each) => decodeData(type, new ByteReader(each), new NameReader()));
+  return data.map((each) => decodeData(type, new ByteReader(each)));
 }

@@ -2,8 +2,14 @@ import { ByteReader } from "../../util/bytes.ts";
 import { safeText } from "../../util/text.ts";
 import { type ExtendedError, extendedErrorName, rcodeName } from "./codes.ts";
 import { plainText, tryReadAddress } from "./data.ts";
-import { DnsFormatError, decodeName, encodeName, NameReader } from "./name.ts";
-import { decodeRecord, OPT_CODE, type RecordType, typeCode } from "./record.ts";
+import { DnsFormatError, decodeName, encodeName, readName } from "./name.ts";
+import {
+  decodeRecord,
+  OPT_CODE,
+  type RecordType,
+  type ResourceRecord,
+  typeCode,
+} from "./record.ts";
 
 /** A name and a type to ask for. */
 export interface Question extends QuestionFlags {
@@ -167,8 +173,7 @@ export function decodeMessage(bytes: Uint8Array, { isUnread }: QuestionFlags = {
   if (isUnread && bytes.length > MAX_UNREAD_BYTES) {
     throw new DnsFormatError(`a message of more than ${MAX_UNREAD_BYTES} bytes`);
   }
-  const names = new NameReader();
-  const { flags, askedClass, sections } = readSections(new ByteReader(bytes), names);
+  const { flags, askedClass, sections } = readSections(new ByteReader(bytes));
   const [answers = [], authority = []] = sections;
   const [options, ...others] = sections.flat().filter(({ code }) => code === OPT_CODE);
   if (others.length > 0) throw new DnsFormatError("more than one OPT record");
@@ -177,20 +182,19 @@ export function decodeMessage(bytes: Uint8Array, { isUnread }: QuestionFlags = {
   }
   const asked = (records: readonly RawRecord[]) =>
     records.filter((record) => record.class === askedClass && record.code !== OPT_CODE);
-  const decode = (record: RawRecord) => decodeRecord(record, record.data, names);
   const soa = asked(authority).find(({ code }) => code === SOA);
   return {
     flags,
     /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
     rcode: rcodeName((flags & RCODE_MASK) | (((options?.ttl ?? 0) >>> 24) << 4)),
     /** The records of the answer section that have the class of the question; none if they are left unread. */
-    answers: (isUnread ? [] : asked(answers)).map(decode) as readonly ReturnType<typeof decode>[],
+    answers: (isUnread ? [] : asked(answers)).map(decodeRecord) as readonly ResourceRecord[],
     /** The type numbers of all records in the answer section. */
     answerTypes: answers.map(({ code }) => code),
     /** The type numbers of all records in the authority section. */
     authorityTypes: authority.map(({ code }) => code),
     /** The first SOA record of the authority section, which comes with a negative answer; RFC 2308 section 2. */
-    soa: soa === undefined ? null : decode(soa),
+    soa: soa === undefined ? null : decodeRecord(soa),
     ...readOptions(options?.data),
   };
 }
@@ -199,26 +203,26 @@ export function decodeMessage(bytes: Uint8Array, { isUnread }: QuestionFlags = {
 export type RawRecord = ReturnType<typeof readRecord>;
 
 /** Reads the header and the three sections of records. Throws as `decodeMessage`. */
-export function readSections(reader: ByteReader, names: NameReader) {
+export function readSections(reader: ByteReader) {
   const header = Array.from({ length: 6 }, () => reader.uint16());
   const [, flags = 0, questions = 0, ...counts] = header;
   if (questions > 1) throw new DnsFormatError(`a message with ${questions} questions`);
   let askedClass: number = CLASSES.IN;
   if (questions === 1) {
-    names.read(reader);
+    readName(reader);
     reader.take(2);
     askedClass = reader.uint16();
   }
   const sections = counts.map((count) => {
     const records: RawRecord[] = [];
-    while (records.length < count) records.push(readRecord(reader, names));
+    while (records.length < count) records.push(readRecord(reader));
     return records;
   });
   return { flags, askedClass, sections };
 }
 
-function readRecord(reader: ByteReader, names: NameReader) {
-  const owner = names.read(reader);
+function readRecord(reader: ByteReader) {
+  const owner = readName(reader);
   const [code, recordClass, ttl] = [reader.uint16(), reader.uint16(), reader.uint32()];
   const dataBytes = reader.uint16();
   const data = new ByteReader(reader.bytes, reader.offset, reader.offset + dataBytes);

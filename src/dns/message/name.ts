@@ -53,52 +53,57 @@ interface Suffix {
 }
 
 /**
- * Reads the names of one message. It reads the target of a pointer once and remembers it, so that the
- * size of the message bounds the work, however its names point at each other.
+ * The targets of pointers in each message, by their offsets. Each is read once, so that the size of the message bounds
+ * the work, however its names point at each other.
  */
-export class NameReader {
-  readonly #suffixes = new Map<number, Suffix>();
+const suffixesIn = new WeakMap<Uint8Array, Map<number, Suffix>>();
 
-  /**
-   * The name at the reader's offset; RFC 1035 section 4.1.4. Throws DnsFormatError for a name that is
-   * cut short, has more than 255 bytes or 126 pointers, an unknown label type, or a pointer that does
-   * not lead backwards.
-   */
-  read(reader: ByteReader): string {
-    const { text, end } = this.#read(reader.bytes, reader.offset, reader.end, 0, 0);
-    reader.offset = end;
-    return text || ".";
-  }
+/**
+ * Reads the name at the reader's offset, whose pointers lead into the whole message; RFC 1035 section 4.1.4. Throws
+ * DnsFormatError for a name that is cut short, has more than 255 bytes or 126 pointers, an unknown label type, or a
+ * pointer that does not lead backwards.
+ */
+export function readName(reader: ByteReader): string {
+  const { text, end } = readSuffix(reader.bytes, reader.offset, reader.end, 0, 0);
+  reader.offset = end;
+  return text || ".";
+}
 
-  /**
-   * @param before bytes of the name before `start`
-   * @param followed pointers that led here
-   */
-  #read(bytes: Uint8Array, start: number, end: number, before: number, followed: number): Suffix {
-    let text = "";
-    for (let at = start; ; ) {
-      const labels = at - start;
-      checkSize(before + labels + 1, followed);
-      const length = byteAt(bytes, at, end);
-      if (length === 0) return { text, bytes: labels + 1, pointers: 0, end: at + 1 };
-      if (length >= POINTER) {
-        const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, end);
-        if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
-        const rest =
-          this.#suffixes.get(target) ??
-          this.#read(bytes, target, bytes.length, before + labels, followed + 1);
-        this.#suffixes.set(target, rest);
-        const pointers = rest.pointers + 1;
-        checkSize(before + labels + rest.bytes, followed + pointers);
-        return { text: text + rest.text, bytes: labels + rest.bytes, pointers, end: at + 2 };
-      }
-      if (length > MAX_LABEL_BYTES) {
-        throw new DnsFormatError(`label type 0x${(length & POINTER).toString(16)} is not in use`);
-      }
-      for (const next = at + length; at < next; ) text += BYTE_TEXT[byteAt(bytes, ++at, end)];
-      text += ".";
-      at += 1;
+/**
+ * @param before bytes of the name before `start`
+ * @param followed pointers that led here
+ */
+function readSuffix(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  before: number,
+  followed: number,
+): Suffix {
+  let text = "";
+  for (let at = start; ; ) {
+    const labels = at - start;
+    checkSize(before + labels + 1, followed);
+    const length = byteAt(bytes, at, end);
+    if (length === 0) return { text, bytes: labels + 1, pointers: 0, end: at + 1 };
+    if (length >= POINTER) {
+      const target = ((length - POINTER) << 8) | byteAt(bytes, at + 1, end);
+      if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
+      const rest = suffixesIn
+        .getOrInsertComputed(bytes, () => new Map<number, Suffix>())
+        .getOrInsertComputed(target, () =>
+          readSuffix(bytes, target, bytes.length, before + labels, followed + 1),
+        );
+      const pointers = rest.pointers + 1;
+      checkSize(before + labels + rest.bytes, followed + pointers);
+      return { text: text + rest.text, bytes: labels + rest.bytes, pointers, end: at + 2 };
     }
+    if (length > MAX_LABEL_BYTES) {
+      throw new DnsFormatError(`label type 0x${(length & POINTER).toString(16)} is not in use`);
+    }
+    for (const next = at + length; at < next; ) text += BYTE_TEXT[byteAt(bytes, ++at, end)];
+    text += ".";
+    at += 1;
   }
 }
 
@@ -107,9 +112,9 @@ function byteAt(bytes: Uint8Array, at: number, end: number): number {
   return bytes[at] as number;
 }
 
-/** The name in a message at an offset. Throws as `NameReader.read`. */
+/** The name in a message at an offset. Throws as `readName`. */
 export function decodeName(bytes: Uint8Array, offset = 0): string {
-  return new NameReader().read(new ByteReader(bytes, offset));
+  return readName(new ByteReader(bytes, offset));
 }
 
 /**

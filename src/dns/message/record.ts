@@ -1,7 +1,7 @@
 import type { ByteReader } from "../../util/bytes.ts";
 import { algorithmName, certificateTypeName } from "./codes.ts";
 import { DATA_READERS, readTypeCodes, readUnknown } from "./data.ts";
-import { DnsFormatError, encodeName, type NameReader } from "./name.ts";
+import { DnsFormatError, encodeName, readName } from "./name.ts";
 import types from "./record-types.json" with { type: "json" };
 import { readServiceBinding } from "./service-binding.ts";
 
@@ -25,38 +25,38 @@ export const OPT_CODE = 41;
 /** Reads a field of a record's data as text: the kinds of `data.ts`, and those that need names or registries. */
 const READERS = {
   ...DATA_READERS,
-  name: (reader, names) => names.read(reader),
+  name: readName,
   type: (reader) => typeName(reader.uint16()),
   types: (reader) => readTypeCodes(reader).map(typeName).join(" "),
   certificateType: (reader) => certificateTypeName(reader.uint16()),
   algorithm: (reader) => algorithmName(reader.uint8()),
   serviceBinding: readServiceBinding,
   /** The number of its form is two bytes before; RFC 4025 section 2.3. */
-  gateway: (reader, names) => readHost(reader.bytes[reader.offset - 2] ?? 0, reader, names),
+  gateway: (reader) => readHost(reader.bytes[reader.offset - 2] ?? 0, reader),
   relay: readRelay,
   hostIdentity: readHostIdentity,
-} satisfies Record<string, (reader: ByteReader, names: NameReader) => string>;
+} satisfies Record<string, (reader: ByteReader) => string>;
 
 /** The forms of a host by their numbers: none, an address, or a name. */
-const HOSTS = [() => ".", DATA_READERS.ipv4, DATA_READERS.ipv6, READERS.name] as const;
+const HOSTS = [() => ".", DATA_READERS.ipv4, DATA_READERS.ipv6, readName] as const;
 
 /** Reads a host in one of several forms; the unknown form is that of other data. */
-function readHost(form: number, reader: ByteReader, names: NameReader): string {
-  return (HOSTS[form] ?? readUnknown)(reader, names);
+function readHost(form: number, reader: ByteReader): string {
+  return (HOSTS[form] ?? readUnknown)(reader);
 }
 
 /** Reads whether discovery is optional, the form of a relay, and the relay; RFC 8777 section 4.2. */
-function readRelay(reader: ByteReader, names: NameReader): string {
+function readRelay(reader: ByteReader): string {
   const kind = reader.uint8();
-  return `${kind >>> 7} ${kind & 0x7f} ${readHost(kind & 0x7f, reader, names)}`;
+  return `${kind >>> 7} ${kind & 0x7f} ${readHost(kind & 0x7f, reader)}`;
 }
 
 /** Reads a host identity: algorithm, tag, key, and rendezvous servers; RFC 8005 section 5. */
-function readHostIdentity(reader: ByteReader, names: NameReader): string {
+function readHostIdentity(reader: ByteReader): string {
   const [tagBytes, algorithm, keyBytes] = [reader.uint8(), reader.uint8(), reader.uint16()];
   const tag = reader.take(tagBytes).toHex().toUpperCase();
   const words = [algorithm, tag, reader.take(keyBytes).toBase64()];
-  while (reader.remaining > 0) words.push(names.read(reader));
+  while (reader.remaining > 0) words.push(readName(reader));
   return words.join(" ");
 }
 
@@ -128,12 +128,12 @@ export function comparableValue(type: RecordType, value: string): string {
 const UNCHANGED: readonly RecordType[] = ["NSEC", "LP"];
 
 /** Reads a record's data in canonical form, with names uncompressed and in lower case; RFC 4034 section 6.2. */
-export function canonicalData(type: RecordType, data: ByteReader, names: NameReader): Uint8Array {
+export function canonicalData(type: RecordType, data: ByteReader): Uint8Array {
   const fields = rowOf(type)?.fields ?? [];
   const hasNames = fields.includes("name") && !UNCHANGED.includes(type);
   const parts = (hasNames ? fields : []).map((field) => {
     const start = data.offset;
-    const text = READERS[field](data, names);
+    const text = READERS[field](data);
     return field === "name"
       ? encodeName(text.toLowerCase())
       : data.bytes.subarray(start, data.offset);
@@ -145,9 +145,9 @@ export function canonicalData(type: RecordType, data: ByteReader, names: NameRea
  * Reads a record's data in presentation form; the reader spans exactly the data. A type without fields has the text of
  * RFC 3597 section 5. Throws DnsFormatError if the data is longer than its content, FormatError if it is shorter.
  */
-export function decodeData(type: RecordType, data: ByteReader, names: NameReader): string {
+export function decodeData(type: RecordType, data: ByteReader): string {
   const fields = rowOf(type)?.fields;
-  const texts = fields?.map((field) => READERS[field](data, names)) ?? [readUnknown(data)];
+  const texts = fields?.map((field) => READERS[field](data)) ?? [readUnknown(data)];
   if (data.remaining > 0) {
     throw new DnsFormatError(`the data of a ${type} record is ${data.remaining} bytes too long`);
   }
@@ -155,12 +155,14 @@ export function decodeData(type: RecordType, data: ByteReader, names: NameReader
   return texts.filter(Boolean).join(" ");
 }
 
-/** A record with its data. Throws as `decodeData`. */
-export function decodeRecord(
-  { owner, code, ttl }: { readonly owner: string; readonly code: number; readonly ttl: number },
-  data: ByteReader,
-  names: NameReader,
-): ResourceRecord {
+/** What a record has beside its class, its data as bytes. */
+interface Encoded extends Pick<ResourceRecord, "owner" | "ttl"> {
+  readonly code: number;
+  readonly data: ByteReader;
+}
+
+/** A record with its data as text. Throws as `decodeData`. */
+export function decodeRecord({ owner, code, ttl, data }: Encoded): ResourceRecord {
   const type = typeName(code);
-  return { owner, type, value: decodeData(type, data, names), ttl };
+  return { owner, type, value: decodeData(type, data), ttl };
 }

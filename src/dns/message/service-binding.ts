@@ -1,6 +1,6 @@
 import { ByteReader } from "../../util/bytes.ts";
 import { DATA_READERS, plainText } from "./data.ts";
-import { byteTexts, DnsFormatError, type NameReader } from "./name.ts";
+import { byteTexts, DnsFormatError, readName } from "./name.ts";
 
 /** The parameters by number, those that `dig` names, and how their values are read to the end; RFC 9460 section 14.3.2. */
 const PARAMETERS: readonly { name: string; read: (value: ByteReader) => string }[] = [
@@ -17,8 +17,8 @@ const PARAMETERS: readonly { name: string; read: (value: ByteReader) => string }
 const PROTOCOL_BYTE_TEXT = byteTexts(0x21, '"').with(0x2c, "\\\\,").with(0x5c, "\\\\\\\\");
 
 /** Reads an SVCB or HTTPS record; RFC 9460 section 2.2. */
-export function readServiceBinding(reader: ByteReader, names: NameReader): string {
-  const words = [String(reader.uint16()), names.read(reader)];
+export function readServiceBinding(reader: ByteReader): string {
+  const words = [String(reader.uint16()), readName(reader)];
   while (reader.remaining > 0) {
     const number = reader.uint16();
     const value = new ByteReader(reader.take(reader.uint16()));

@@ -6,7 +6,7 @@ import { createDnsClient } from "../../dns/client.ts";
 import { translationOf } from "../../dns/dns64.ts";
 import { isWithin, parentOf } from "../../dns/dnssec/names.ts";
 import { FLAG, readSections } from "../../dns/message/message.ts";
-import { canonicalName, NameReader } from "../../dns/message/name.ts";
+import { canonicalName } from "../../dns/message/name.ts";
 import { decodeRecord, type RecordType, type ResourceRecord } from "../../dns/message/record.ts";
 import type { DnsOutcome } from "../../dns/outcome.ts";
 import { systemSockets } from "../../dns/transport/sockets.ts";
@@ -212,12 +212,9 @@ function judgeSoa(soa: DnsOutcome) {
 
 /** All records of a message, their owners in lower case; none of one that breaks the format. */
 function recordsIn(message: Uint8Array): readonly ResourceRecord[] {
-  const names = new NameReader();
   const read = () =>
-    readSections(new ByteReader(message), names)
+    readSections(new ByteReader(message))
       .sections.flat()
-      .map((record) =>
-        decodeRecord({ ...record, owner: record.owner.toLowerCase() }, record.data, names),
-      );
+      .map((record) => decodeRecord({ ...record, owner: record.owner.toLowerCase() }));
   return attempt(read, FormatError) ?? [];
 }

@@ -3,7 +3,7 @@ import {
   canonicalName,
   DnsFormatError,
   encodeName,
-  NameReader,
+  readName,
   withoutFinalDot,
 } from "../../../src/dns/message/name.ts";
 import { ByteReader } from "../../../src/util/bytes.ts";
@@ -12,7 +12,7 @@ import { hex } from "../messages.ts";
 /** Reads the name at an offset of a message, and returns the offset of the reader afterwards. */
 function read(message: Uint8Array, offset = 0): { name: string; end: number } {
   const reader = new ByteReader(message, offset);
-  return { name: new NameReader().read(reader), end: reader.offset };
+  return { name: readName(reader), end: reader.offset };
 }
 
 /** A label of this many bytes, on the wire. */
@@ -74,9 +74,8 @@ describe("compression", () => {
       chain.push(0xc0 | (target >> 8), target & 0xff);
     }
     const message = Uint8Array.from(chain);
-    const names = new NameReader();
-    expect(names.read(new ByteReader(message, 1 + 2 * 100))).toBe(".");
-    expect(() => names.read(new ByteReader(message, 1 + 2 * 190))).toThrow(DnsFormatError);
+    expect(readName(new ByteReader(message, 1 + 2 * 100))).toBe(".");
+    expect(() => readName(new ByteReader(message, 1 + 2 * 190))).toThrow(DnsFormatError);
   });
 
   test("a name does not depend on what was read before", () => {
@@ -88,17 +87,17 @@ describe("compression", () => {
       [12, 8, 4],
       [8, 4, 12],
     ]) {
-      const names = new NameReader();
-      const read = (offset: number) => names.read(new ByteReader(message, offset));
+      const bytes = Uint8Array.from(message);
+      const read = (offset: number) => readName(new ByteReader(bytes, offset));
       expect(offsets.map(read)).toEqual(offsets.map((offset) => (offset === 4 ? whole : "b.a.")));
     }
   });
 
   test("a name in bounded data may point out of it, but not extend beyond it", () => {
     const message = hex(`${example} 0161 c000 00`);
-    expect(new NameReader().read(new ByteReader(message, 9, 13))).toBe("a.example.");
-    expect(() => new NameReader().read(new ByteReader(message, 9, 12))).toThrow("cut short");
-    expect(() => new NameReader().read(new ByteReader(message, 9, 10))).toThrow("cut short");
+    expect(readName(new ByteReader(message, 9, 13))).toBe("a.example.");
+    expect(() => readName(new ByteReader(message, 9, 12))).toThrow("cut short");
+    expect(() => readName(new ByteReader(message, 9, 10))).toThrow("cut short");
   });
 });
 

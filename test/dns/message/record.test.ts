@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DnsFormatError, NameReader } from "../../../src/dns/message/name.ts";
+import { DnsFormatError } from "../../../src/dns/message/name.ts";
 import {
   canonicalData,
   decodeRecord,
@@ -14,7 +14,7 @@ import { encodeData, hex } from "../messages.ts";
 
 function decode(code: number, data: Uint8Array): ResourceRecord {
   const record = { owner: "example.", code, ttl: 300 };
-  return decodeRecord(record, new ByteReader(data), new NameReader());
+  return decodeRecord({ ...record, data: new ByteReader(data) });
 }
 
 /** Types that IANA has registered after some releases of BIND. */
@@ -250,7 +250,7 @@ describe("the canonical form has names in lower case", () => {
     ["TXT", "0141", "0141"],
     ["TYPE65280", upper, upper],
   ])("%s %s", (type, data, canonical) => {
-    expect(canonicalData(type, new ByteReader(hex(data)), new NameReader()).toHex()).toBe(
+    expect(canonicalData(type, new ByteReader(hex(data))).toHex()).toBe(
       hex(canonical).toHex(),
     );
   });
@@ -258,6 +258,6 @@ describe("the canonical form has names in lower case", () => {
   test("and uncompressed", () => {
     const message = hex(`${upper} 0041 c000`);
     const data = new ByteReader(message, 3);
-    expect(canonicalData("MX", data, new NameReader()).toHex()).toBe(hex(`0041 ${lower}`).toHex());
+    expect(canonicalData("MX", data).toHex()).toBe(hex(`0041 ${lower}`).toHex());
   });
 });
