@@ -64,26 +64,17 @@ const suffixesIn = new WeakMap<Uint8Array, Map<number, Suffix>>();
  * pointer that does not lead backwards.
  */
 export function readName(reader: ByteReader): string {
-  const { text, end } = readSuffix(reader.bytes, reader.offset, reader.end, 0, 0);
+  const { text, end } = readSuffix(reader.bytes, reader.offset, reader.end, 0);
   reader.offset = end;
   return text || ".";
 }
 
-/**
- * @param before bytes of the name before `start`
- * @param followed pointers that led here
- */
-function readSuffix(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  before: number,
-  followed: number,
-): Suffix {
+/** @param followed pointers that led here */
+function readSuffix(bytes: Uint8Array, start: number, end: number, followed: number): Suffix {
   let text = "";
   for (let at = start; ; ) {
     const labels = at - start;
-    checkSize(before + labels + 1, followed);
+    checkSize(labels + 1, followed);
     const length = byteAt(bytes, at, end);
     if (length === 0) return { text, bytes: labels + 1, pointers: 0, end: at + 1 };
     if (length >= POINTER) {
@@ -91,11 +82,9 @@ function readSuffix(
       if (target >= at) throw new DnsFormatError("a compression pointer does not lead backwards");
       const rest = suffixesIn
         .getOrInsertComputed(bytes, () => new Map<number, Suffix>())
-        .getOrInsertComputed(target, () =>
-          readSuffix(bytes, target, bytes.length, before + labels, followed + 1),
-        );
+        .getOrInsertComputed(target, () => readSuffix(bytes, target, bytes.length, followed + 1));
       const pointers = rest.pointers + 1;
-      checkSize(before + labels + rest.bytes, followed + pointers);
+      checkSize(labels + rest.bytes, pointers);
       return { text: text + rest.text, bytes: labels + rest.bytes, pointers, end: at + 2 };
     }
     if (length > MAX_LABEL_BYTES) {

@@ -114,7 +114,7 @@ describe("refused on the wire", () => {
     ["half a pointer", "00 c0", 1, "cut short"],
     ["a pointer to itself", "c000", 0, "backwards"],
     ["a pointer forward", "c002 00", 0, "backwards"],
-    ["a pointer to a label of its own name", "0161 0161 c000", 0, "255 bytes"],
+    ["a pointer to a label of its own name", "0161 0161 c000", 0, "126 compression pointers"],
     ["two pointers at each other", "c002 c000", 2, "backwards"],
     ["a pointer beyond the end", "00 ffff", 1, "backwards"],
     ["label type 0x40", `40 ${"61".repeat(64)} 00`, 0, "label type 0x40"],
