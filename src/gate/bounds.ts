@@ -1,4 +1,4 @@
-import { type IpAddress, networkOf } from "../addr/ip.ts";
+import { formatIp, type IpAddress, networkOf } from "../addr/ip.ts";
 import type { Ipv6Address } from "../addr/ipv6.ts";
 
 /** Packets and connections to one network (a /64, or an IPv4 address) in any second, over all clients. */
@@ -77,7 +77,7 @@ export class Bounds {
   /** The bounds that a departure can meet, in the order in which it waits for them, each with its key. */
   of(departure: Departure) {
     const syn = this.#synKey(departure);
-    const bounds = [{ bound: this.#networks, key: networkKey(departure.target) }];
+    const bounds = [{ bound: this.#networks, key: networkOf(departure.target) }];
     if (this.#isUnknownNeighbour(departure))
       bounds.unshift({ bound: this.#neighbours, key: "neighbours" });
     if (syn !== undefined) bounds.unshift({ bound: this.#syns, key: syn });
@@ -102,7 +102,7 @@ export class Bounds {
 
   /** Notes that a target has answered, so that no probe waits for it. */
   answered(target: IpAddress, nowMs: number): void {
-    this.#answeredMs.set(addressKey(target), nowMs);
+    this.#answeredMs.set(formatIp(target), nowMs);
   }
 
   /** Notes that a SYN with its hop limit has reached its port, so that all that go further share the bound. */
@@ -117,7 +117,7 @@ export class Bounds {
   #isUnknownNeighbour({ target, source }: Departure): boolean {
     if (target.version === 4 || source === undefined) return false;
     const isNear = target.word0 === source.word0 && target.word1 === source.word1;
-    return isNear && !this.#answeredMs.has(addressKey(target));
+    return isNear && !this.#answeredMs.has(formatIp(target));
   }
 
   #synKey(departure: Departure): string | undefined {
@@ -141,17 +141,5 @@ function forget<T>(map: Map<string, T>, isOver: (value: T) => boolean): void {
 
 /** The key of the port that a SYN or a connection goes to; undefined for anything else. */
 export function portKey({ target, probedPort }: Departure): string | undefined {
-  return probedPort?.protocol === "tcp" ? `${addressKey(target)} ${probedPort.port}` : undefined;
+  return probedPort?.protocol === "tcp" ? `${formatIp(target)} ${probedPort.port}` : undefined;
 }
-
-/** The keys of targets, since a run has one target for all that it sends. */
-const networkKeys = new WeakMap<IpAddress, string>();
-const addressKeys = new WeakMap<IpAddress, string>();
-
-const networkKey = (target: IpAddress) => networkKeys.getOrInsertComputed(target, networkOf);
-
-const addressKey = (target: IpAddress) =>
-  addressKeys.getOrInsertComputed(target, (address) => {
-    const network = networkKey(address);
-    return address.version === 4 ? network : `${network}:${address.word2}:${address.word3}`;
-  });
