@@ -123,7 +123,7 @@ export function inquire(
     // A server that drops EDNS answers without it, where there are no signatures either.
     const isLast = attempts.length > 1 && attempts.some((other) => other.server === server);
     const withEdns = question.dnssec === true || !isLast;
-    const exchange = startExchange(context, server.address, question, withEdns);
+    const exchange = startExchange(context, server.address, question, withEdns, over.signal);
     const attempt: RunningAttempt = { server, exchange, startMs };
     attempts.push(attempt);
     exchange.result.then(
@@ -173,7 +173,6 @@ export function inquire(
     over.abort();
     cancelTimer();
     signal?.removeEventListener("abort", abort);
-    for (const { exchange, result } of attempts) if (!result) exchange.stop();
     leave?.();
   }
 

@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import type { Clock } from "../../util/clock.ts";
 import { errorCode } from "../../util/errors.ts";
 import { createQuery, type Query, type Question } from "../message/message.ts";
@@ -45,16 +46,17 @@ export type Exchange = ReturnType<typeof startExchange>;
  * more without EDNS if the server does not support it.
  *
  * @param withEdns false to ask without EDNS at once
+ * @param signal ends the exchange; what is known of its result then says nothing
  */
 export function startExchange(
   { sockets, clock }: ExchangeContext,
   server: DnsServer,
   question: Question,
   withEdns: boolean,
+  signal: AbortSignal,
 ) {
   const firstTransport = server.protocol ?? (question.overTcp ? "tcp" : "udp");
   let transport: Transport = firstTransport;
-  let close = () => {};
 
   async function run(isPlain: boolean): Promise<ServerResult> {
     const result = await ask(createQuery(question, !isPlain));
@@ -83,23 +85,18 @@ export function startExchange(
   const askStreamed = (query: Query, timeoutMs?: number) =>
     receive(query, (bytes) => matchStreamed(bytes, query), timeoutMs);
 
-  /** Sends the query over the transport; settles with what `read` finds in a message first. */
-  function receive<T>(
+  /** Sends the query over the transport, and returns what `read` finds in a message first. */
+  async function receive<T>(
     query: Query,
     read: (bytes: Uint8Array) => T | null,
     timeoutMs?: number,
   ): Promise<T | Unreachable> {
     const { promise, resolve, reject } = Promise.withResolvers<T | Unreachable>();
-    let isOver = false;
-    const settle = (result: T | Unreachable) => {
-      if (!isOver) close();
-      resolve(result);
-    };
-    const failed = (code: string) => settle({ kind: "unreachable", code });
+    const failed = (code: string) => resolve({ kind: "unreachable", code });
     const message = (bytes: Uint8Array) => {
       try {
-        const found = isOver ? null : read(bytes);
-        if (found !== null) settle(found);
+        const found = read(bytes);
+        if (found !== null) resolve(found);
       } catch (error) {
         reject(error);
       }
@@ -112,22 +109,21 @@ export function startExchange(
       return null;
     });
     const cancel = timeoutMs ? clock.after(timeoutMs, () => failed("ETIMEDOUT")) : () => {};
-    close = () => {
-      isOver = true;
+    using _ = addAbortListener(signal, () => failed("ABORTED"));
+    try {
+      return await promise;
+    } finally {
       cancel();
       opening.then((socket) => socket?.close());
-    };
-    return promise;
+    }
   }
 
   return {
-    /** Settles unless the exchange is stopped before; rejects for an error that is not about the network. */
+    /** Rejects for an error that is not about the network. */
     result: run(!withEdns),
     /** The transport that was asked last. */
     get transport(): Transport {
       return transport;
     },
-    /** Ends the exchange without a result. */
-    stop: () => close(),
   };
 }
