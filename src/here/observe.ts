@@ -36,33 +36,28 @@ export const defaultRoutes = ({ routes, way }: Machine) =>
 /** One look at a time: the sockets that a service was started with are one pair. */
 let last: Promise<unknown> = Promise.resolve();
 
+/** Listens on links as `listen` does, once all that began before have ended. */
+export function observe(...look: Parameters<typeof listen>) {
+  const observed = last.then(() => listen(...look));
+  last = observed.catch(() => {});
+  return observed;
+}
+
 /**
  * Listens on links while it asks, and reads the kernel's tables before and after. Takes 3.6 s, up to 5 s where an
  * answer or an address is still open, and 3 s more where a gateway is there only after.
  *
- * @param links those that may be asked, the most important first
+ * @param all those that may be asked, the most important first
  * @param hopsOf where the packets of a machine go, whose gateways are asked
  * @param isTried resolves when all else that leaves over these links has had its answer
  */
-export function observe(
-  links: readonly Interface[],
-  hopsOf: HopsOf,
-  isTried: Promise<unknown>,
-  signal: AbortSignal,
-) {
-  const look = last.then(() => listen(links.slice(0, MAX_LINKS), hopsOf, isTried, signal));
-  last = look.catch(() => {});
-  return look;
-}
-
-type HopsOf = (machine: Machine) => Route["hops"];
-
 async function listen(
-  links: readonly Interface[],
-  hopsOf: HopsOf,
+  all: readonly Interface[],
+  hopsOf: (machine: Machine) => Route["hops"],
   isTried: Promise<unknown>,
   signal: AbortSignal,
 ) {
+  const links = all.slice(0, MAX_LINKS);
   const before = readMachine();
   const opened = links.length > 0 ? openListener(links, before) : null;
   using listener = opened instanceof Listener ? opened : null;

@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import type { Call } from "../api/endpoint.ts";
 import { ApiError, clientGone } from "../api/errors.ts";
 import type { Question } from "../tools/services.ts";
@@ -75,9 +76,7 @@ export async function askAgent(
   void subscription.closed.then(() =>
     reject(unavailable(location, "the connection to NATS was lost")),
   );
-  const leave = () => reject(clientGone());
-  signal.addEventListener("abort", leave);
-  if (signal.aborted) leave();
+  using _ = addAbortListener(signal, () => reject(clientGone()));
   try {
     connection.publish(SUBJECTS.ask(location, service), text, { reply: inbox });
     return await promise;
@@ -87,7 +86,6 @@ export async function askAgent(
     throw error;
   } finally {
     clearInterval(watch);
-    signal.removeEventListener("abort", leave);
     subscription.unsubscribe();
   }
 }
