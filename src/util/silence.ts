@@ -18,17 +18,26 @@ function awakeMs(): number {
 
 /**
  * Calls `action` when a peer was silent for so many milliseconds in which this process listened: while it works, or waits for
- * a processor, it hears nothing, and its own packets are late. The function returned cancels that.
+ * a processor, it hears nothing, and its own packets are late.
  */
-export function afterSilence(silentMs: number, action: () => void): () => void {
+export function afterSilence(silentMs: number, action: () => void) {
+  let heardMs = performance.now();
   let awakeBefore = awakeMs();
   const end = () => {
+    const leftMs = heardMs + silentMs - performance.now();
     const awake = awakeMs();
     const deafMs = awake - awakeBefore;
     awakeBefore = awake;
-    if (deafMs <= DEAF_SHARE * silentMs) action();
-    else timer = setTimeout(end, deafMs);
+    if (leftMs > 0) timer = setTimeout(end, leftMs);
+    else if (deafMs > DEAF_SHARE * silentMs) timer = setTimeout(end, deafMs);
+    else action();
   };
   let timer = setTimeout(end, silentMs);
-  return () => clearTimeout(timer);
+  return {
+    /** Begins the silence anew. */
+    hear() {
+      heardMs = performance.now();
+    },
+    cancel: () => clearTimeout(timer),
+  };
 }

@@ -19,7 +19,7 @@ test("a wait in which this process worked goes on for as long as it worked", asy
 
 test("what comes in after the work is heard", async () => {
   let isSilent = false;
-  const cancel = afterSilence(SILENT_MS, () => {
+  const { cancel } = afterSilence(SILENT_MS, () => {
     isSilent = true;
   });
   work(2 * SILENT_MS);

@@ -100,22 +100,10 @@ function waiterOf(socket: Socket, signal: AbortSignal) {
     listen: (resolve: (value: T) => void, reject: Fail, hear: () => void) => void,
   ) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    let heardMs = performance.now();
-    let cancel = () => {};
-    const watch = (ms: number) => {
-      cancel = afterSilence(ms, () => {
-        const leftMs = heardMs + ANSWER_MS - performance.now();
-        if (leftMs > 0) watch(leftMs);
-        else reject(new NoAnswer(SILENCE));
-      });
-    };
-    watch(ANSWER_MS);
-    const hear = () => {
-      heardMs = performance.now();
-    };
+    const silence = afterSilence(ANSWER_MS, () => reject(new NoAnswer(SILENCE)));
     using _ = addAbortListener(signal, () => reject(signal.reason));
-    listen(resolve, (error) => reject(noAnswer(error)), hear);
-    return await Promise.race([promise, ended]).finally(() => cancel());
+    listen(resolve, (error) => reject(noAnswer(error)), silence.hear);
+    return await Promise.race([promise, ended]).finally(silence.cancel);
   };
 }
 
