@@ -43,7 +43,7 @@ export type Resolution =
   | (FromServer & { readonly kind: "unreachable"; readonly reason: string })
   | { readonly kind: "timeout" | "aborted" };
 
-/** What a server said that said nothing. */
+/** The fields of a server whose message says no more. */
 const NOTHING = { authenticated: false, extendedErrors: [], records: [] } as const;
 
 /** The resolution of a resolver without servers, as that of a machine whose /etc/resolv.conf names none. */

@@ -31,7 +31,7 @@ const SWEEP_MS = 100;
 /** A packet or a connection that is about to leave. */
 export interface Departure {
   readonly target: IpAddress;
-  /** The port that it goes to; a TCP port is one that it opens, or asks to open. */
+  /** The port that it goes to; a packet to a TCP port is a SYN or opens a connection. */
   readonly probedPort?: { readonly protocol: "tcp" | "udp"; readonly port: number } | undefined;
   /** The address that a probe comes from; absent for a connection. */
   readonly source?: Ipv6Address;
@@ -64,7 +64,7 @@ function createBound(most: number, periodMs: number) {
  */
 export class Bounds {
   readonly #networks = createBound(PACKETS_PER_SECOND, 1000);
-  /** By how far the SYNs to a port go, because others end at a router. */
+  /** By port and hop limit, because SYNs with a smaller hop limit end at a router. */
   readonly #syns = createBound(1, SYN_PAUSE_MS);
   /** Of probes to neighbours that have not answered before. */
   readonly #neighbours = createBound(MAX_WAITING, NEIGHBOUR_MS);

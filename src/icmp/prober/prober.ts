@@ -22,8 +22,8 @@ const REPLY_AFTER_ERROR_MS = 100;
 const PACKETS_A_TURN = 1024;
 export const TURN_MS = 10;
 /**
- * How long a tag is used for new probes, in milliseconds. Whoever is pinged learns it, and a forged error must
- * have it. The socket passes the tag before too, so this must be longer than any probe's timeout.
+ * How long a tag is used for new probes, in milliseconds. Every target learns it, and a forged error needs it. The socket
+ * also passes the previous tag, so this must be longer than any probe's timeout.
  */
 export const TAG_MS = 60_000;
 /** How long after its timeout a probe's key stays reserved, in milliseconds: later packets are gone from the Internet. */
@@ -350,7 +350,7 @@ export class Prober {
     this.#sweeper = undefined;
   }
 
-  /** Takes another tag from time to time. The last one's probes are still answered. */
+  /** Takes another tag from time to time. Answers to probes with the previous one still arrive. */
   #renewTag(nowMs: number): void {
     if (nowMs < this.#renewMs) return;
     const tag = this.#randomBytes(1).readUInt8();

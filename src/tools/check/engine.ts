@@ -55,13 +55,13 @@ const ROUNDS_MS = 16_000;
 /** Transactions with each IPv6 address, and connections to the one of IPv4: ten find one of four broken backends in 188 of 200. */
 const TRANSACTIONS = 10;
 
-/** The connections over IPv4 that go on, for comparison. */
+/** The connections over IPv4 on which a request follows, for comparison. */
 const COMPARED = 3;
 
 /** Milliseconds between two connections: SYNs go in between, and a port gets ten of both a second. */
 const TRANSACTION_MS = 320;
 
-/** Every so many transactions, one reads the body: three of ten. */
+/** One of so many transactions reads the body: three of ten do. */
 const BODY_EVERY = 4;
 
 /** How long the choice of a path waits for the first echo reply, in milliseconds. */
@@ -112,7 +112,7 @@ export async function hear(
   };
   const begin = (name: Step["name"], ip: string | null) =>
     call.onEvent?.("begin", { name, ...(ip !== null && { ip }) });
-  /** Takes a step, which is left out if it sees null; false if it failed. */
+  /** Takes a step, and leaves it out if `run` returns null. Returns false if the step failed. */
   const take = async (name: Step["name"], ip: string | null, run: () => Promise<Ended | null>) => {
     const beganMs = performance.now();
     begin(name, ip);
@@ -237,7 +237,8 @@ export async function hear(
     const heard = rows.filter((row) => row.ip === ip && worked(row)).map(({ kind }) => kind);
     const [isOpen, isSilent] = [heard.includes("connect"), !heard.includes("echo")];
     const overTcp = { target: ip, protocol: "tcp", port: `${port}` };
-    // SYNs, of which a port gets few, only where echo requests say nothing; and the way of what alone is not answered.
+    // A port gets few SYNs, so the rounds send them only where echo requests are not answered and the port is open. The
+    // trace goes over TCP there too, and where the port alone is silent.
     const mtrTexts = { ...(isOpen && isSilent ? overTcp : { target: ip }), rounds: ROUNDS };
     const traceTexts = isOpen === isSilent ? overTcp : { target: ip };
     const way: Way = { ip };
@@ -326,7 +327,7 @@ export async function hear(
     // A look takes some seconds, and a clear answer does not wait for it.
     if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
     await looked;
-    // Whatever ended with the client was cut, not silent.
+    // What ended because the client went away was not silent.
     call.signal.throwIfAborted();
     const isPathHeard = isIpv6Heard() || rows.some(({ at }) => at !== undefined) || isHeard(way);
     return { ...hearing, stamp, way, near: { ...near, isPathHeard } };

@@ -23,12 +23,12 @@ type Answer = DnsResult | ApiError;
 /** What `/dns` finds in an answer that is not that of most resolvers. */
 const SUSPICIOUS: readonly string[] = ["rewritten", "perhaps-filtered"];
 
-/** An address that one resolver alone has, and what is said of that resolver. */
+/** An address that only one resolver has, and what is found about that resolver. */
 export interface Doubt {
   readonly ip: string;
   readonly resolver: string;
   readonly text: string;
-  /** True if it is of no host, as filters answer; else it may be an old one. */
+  /** True if it is the address of no host, with which filters answer; else it may be an old one. */
   readonly isNowhere: boolean;
 }
 
@@ -88,7 +88,7 @@ export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
     : { text: summary };
 }
 
-/** The addresses that only resolvers have which seem to rewrite or filter answers. */
+/** The addresses that only those resolvers have that seem to rewrite or filter answers. */
 export function doubtsIn(six: Answer): Doubt[] {
   if (six instanceof ApiError) return [];
   const { findings = [], resolvers = [] } = six.details;
@@ -130,7 +130,7 @@ export function judgeZone({ details }: DnsResult, isIpv6Heard: boolean): Seen {
 const detailsOf = (answer: Answer): object =>
   answer instanceof ApiError ? answer.body.error.details : answer.details;
 
-/** This machine and its links, where services trust whoever can reach them: by `SIXSCOPE_TARGETS_ALLOW` alone. */
+/** This machine and its links, whose services trust whoever can reach them. Only `SIXSCOPE_TARGETS_ALLOW` allows them. */
 const OWN = once(() =>
   ["::1/128", "fe80::/10", "127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8"].map(parsePrefix),
 );
@@ -172,7 +172,7 @@ export function judgePolicy(
   if (isIn(targets.allow)) return allowed;
   const allow = "SIXSCOPE_TARGETS_ALLOW can allow it.";
   const transition = transitionOf(address);
-  // Why clients elsewhere may not reach it.
+  // The reason why clients elsewhere may not reach it.
   const special = transition
     ? `${transition.type} (${transition.block}, RFC ${transition.rfc})`
     : notGlobal(address);
@@ -224,7 +224,7 @@ export function judgeMtr({ hops, details }: MtrResult, isOverTcp: boolean): Seen
   return { finding, text, ...(at && { at }) };
 }
 
-/** The words of a trace on the way; that its end is silent is judged by the port. */
+/** Judges a trace; whether its silent end is a failure, the port decides. */
 export function judgeTrace({ hops, details: { verdict, reached, loop } }: TraceResult): Seen {
   const { text } = verdict;
   if (reached) return { text };

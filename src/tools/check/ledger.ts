@@ -80,14 +80,14 @@ export function attemptsOf(rows: readonly Attempt[]) {
 /** The order of texts by their characters. */
 export const byText = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 
-/** The order of attempts, which is that of no list. */
+/** Orders attempts by time, whatever list they come from. */
 export const byTime = (a: Attempt, b: Attempt) =>
   a.atMs - b.atMs || byText(a.ip, b.ip) || a.turn - b.turn || byText(a.kind, b.kind);
 
 /** The attempt that stands for those that failed: the first of those with the most frequent reason. */
 export function typical(failures: readonly Attempt[]): Attempt | undefined {
   const groups = Map.groupBy(failures.toSorted(byTime), ({ reason }) => `${reason}`);
-  // By name, as the order of the rows says nothing.
+  // Reasons that are equally frequent go by name, so that the order of the rows does not matter.
   const ordered = [...groups].toSorted(([a, some], [b, others]) => {
     return others.length - some.length || byText(a, b);
   });
@@ -103,10 +103,10 @@ export function transactionsOf(rows: readonly Attempt[]) {
     .toSorted(byTime);
 }
 
-/** Below this, chance does not explain what was counted. */
+/** The level of significance: what is less likely than this is not called chance. */
 const SIGNIFICANT = 0.01;
 
-/** Failures at the end without which a service has not stopped. */
+/** The fewest failures at the end by which a service is called stopped. */
 const MIN_STOPPED = 3;
 
 /**
@@ -128,10 +128,10 @@ export function hasStopped(rows: readonly Attempt[]): boolean {
 
 const LOST: readonly (string | null)[] = ["timeout", "retransmitted"];
 
-/** True if a packet is gone: whatever answers, with an error too, has not lost one. */
+/** True if a packet was lost: whoever answers, even with an error, has received it. */
 export const isLost = ({ reason }: Attempt) => LOST.includes(reason);
 
-/** Loss on a path that nobody has to look for. */
+/** The share of packets that ordinary paths lose. */
 const USUAL_LOSS = 0.01;
 
 const trialsOf = (rows: readonly Attempt[]): Trials => {
@@ -143,13 +143,13 @@ const trialsOf = (rows: readonly Attempt[]): Trials => {
 export const workedText = (rows: readonly Attempt[], noun: string) =>
   shareText(rows.filter(worked).length, rows.length, noun);
 
-/** SYNs that no kernel sends, for which a firewall may have no reply: none was answered, and each connection was. */
+/** True if a firewall drops bare SYNs, such as no kernel sends: none was answered, though every connection opened. */
 export const areBare = (syns: readonly Attempt[], connects: readonly Attempt[]) =>
   syns.length > 0 && syns.every(isLost) && connects.length > 0 && connects.every(worked);
 
 /**
- * The loss at an address, by SYNs and the echo requests beside them; null without any. A limit of new connections takes SYNs
- * alone; a path takes both.
+ * The loss at an address, by SYNs and the echo requests beside them; null if no SYN was lost. A limit of new connections
+ * drops SYNs alone; a path loses both.
  */
 export function lossOf(rows: readonly Attempt[]): { finding: Finding; text: string } | null {
   const [syns, echoes] = [ofKind(rows, "syn"), ofKind(rows, "echo")];
@@ -175,7 +175,7 @@ export function lossOf(rows: readonly Attempt[]): { finding: Finding; text: stri
         : isLoss
           ? "; no SYN-ACK came late, so they were lost on the way there, or the target limits them"
           : ", which can be chance";
-  // A path takes both kinds; where one alone is lost, and not enough of it, nothing tells a limit from loss.
+  // A path loses both kinds. Where only SYNs are lost, and few of them, a limit looks the same.
   const isSure = isLoss && (late > 0 || (!isEchoLimited && echo.failed > 0));
   return { finding: isSure ? "path-loss" : "path-doubtful", text: `${counted}${where}.` };
 }

@@ -32,7 +32,7 @@ const shown = ({ hop, ip, hostname, details }: Omit<PathHop, "rtt">, rtt: number
   return { hop, ip, hostname, rtt, ...(Object.keys(known).length > 0 && { details: known }) };
 };
 
-/** The hops of a trace, without what a check does not tell of them. */
+/** The hops of a trace, with the fields that a check shows. */
 export const tracedHops = (hops: TraceResult["hops"]) => hops.map((hop) => shown(hop, hop.rtt));
 
 /** The hops by whichever measurement heard more of them, and behind which of them it breaks. */
@@ -41,12 +41,12 @@ export function pathOf({ ip, mtu, mtr, trace }: Way, { code, at }: Pick<Verdict,
   const traced = tracedHops(trace?.hops ?? []);
   const heard = rounds && heardIn(rounds) >= heardIn(traced) ? rounds : traced;
   if (heard.length === 0) return undefined;
-  // Where a reply of the target was lost, a round has found it farther away too.
+  // The target also answers with greater hop limits, in rounds in which a nearer reply was lost.
   const end = heard.findIndex((hop) => hop.ip === ip);
   const hops = end === -1 ? heard : heard.slice(0, end + 1);
   const hopOf = (router?: string) => hops.find((hop) => hop.ip === router)?.hop;
   const isSilent = code === "port-silent" || code === "no-answer";
-  // Where the packets of what fails were seen last.
+  // The last hop that answered before the silence.
   const isLost = isSilent && !trace?.details.reached;
   const last = isLost && traced.findLast((hop) => hop.ip !== null)?.hop;
   const narrow = code === "mtu-black-hole" && mtu?.lastLarge;

@@ -50,7 +50,7 @@ export type Part = Omit<Attempt, "ip" | "turn" | "atMs">;
 /** Ports where a server is expected to speak HTTP, without TLS and with it. */
 export const [PLAIN_PORT, TLS_PORT] = [80, 443];
 
-/** Milliseconds for a connection, a handshake and a response, and between the parts of its body: three SYNs of the kernel are within. */
+/** Milliseconds that a connection, a handshake and a response may take, and between two parts of a body: the kernel sends three SYNs in this time. */
 const ANSWER_MS = 4_000;
 
 /** Bytes of a body that are read. */
@@ -81,7 +81,7 @@ interface Answer {
   listen(take: (piece: Buffer) => void, end: () => void, fail: Fail): void;
 }
 
-/** An end that is no answer: its message says what came in its place. */
+/** No answer came; the message says what came in its place. */
 class NoAnswer extends Error {}
 
 const noAnswer = (cause: unknown) => new NoAnswer(clip(errorCode(cause) ?? reasonOf(cause)));
@@ -181,8 +181,8 @@ const lengthOf = (text: string | undefined) =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 
 /**
- * Reads a body, of which nobody waits for more than some seconds as long as it comes. Returns null if it does, else how many
- * bytes came, and whether silence followed or the end of the connection.
+ * Reads a body, for some seconds at most. Returns null if it is whole or still comes then, else how many bytes came, and
+ * whether silence followed or the end of the connection.
  */
 async function readBody({ length, hasChunks = false, rest = "", listen }: Answer, wait: Wait) {
   const endsAlone = length === null && !hasChunks;

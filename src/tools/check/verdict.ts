@@ -42,7 +42,7 @@ const isFailed = ({ status }: Step) => status === "fail";
 /** IPv6 that is slower by as much is a finding: people notice a tenth of a second. */
 const SLOWER_MS = 50;
 
-/** Times that differ by less are the same: both are taken in a process that does more than this. */
+/** Times that differ by less count as equal: this process has other work between them. */
 const SAME_MS = 5;
 
 /** Standard errors within which 99 % of a normal distribution are. */
@@ -116,7 +116,7 @@ export interface Hearing {
   readonly rows: readonly Attempt[];
   /** The IPv6 addresses that the name has, of which at most `MAX_ADDRESSES` are tried. */
   readonly addresses: number;
-  /** Those of them that nobody but a resolver has which differs from most. */
+  /** Those of them that only one resolver has, which differs from the others. */
   readonly doubted?: readonly Doubt[];
 }
 
@@ -137,13 +137,13 @@ const UNSENT: Codes = [...NAMES, "not-sent"];
 const UNANSWERED: Codes = [...UNSENT, "no-answer", "unknown"];
 const TOO_LARGE: Codes = ["mtu-black-hole", "tls-silent", "http-silent", "response-incomplete"];
 
-/** The verdicts on a name that a failure here explains, by what it does. */
+/** The verdicts on a name that a failure of this machine explains, by what fails here. */
 const EXPLAINED = {
   ...{ names: NAMES, unsent: UNSENT, unanswered: UNANSWERED, large: TOO_LARGE },
   all: [...UNANSWERED, ...TOO_LARGE],
 };
 
-/** What a failure here is at fault of; undefined if there is none, or it does not explain the verdict. */
+/** Who is at fault if a failure here explains the verdict; undefined if none does. */
 function faultHere({ here, isPathHeard }: NearSide, { code }: Verdict) {
   if (!here?.steps.some(({ status }) => status === "fail")) return undefined;
   const { explains = "unsent", fault = "here" } = CODE_TABLE[here.details.verdict.code];
@@ -212,7 +212,7 @@ function failedText(rows: readonly Attempt[], ips: readonly string[]) {
   return `${shareText(failures.length, made.length, noun)} failed${where}, ${causeText(failures, rows)}`;
 }
 
-/** What was counted over IPv6, where all of it speaks for the name. */
+/** What was counted over IPv6 at a name that works. */
 function countedText(rows: readonly Attempt[]): string {
   const [six] = byFamily(rows);
   const probes = (["syn", "echo"] as const).flatMap((kind) => {
@@ -273,7 +273,7 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
   const faults = [...byIp.values()].flatMap((all) => faultOf(all, isPathHeard) ?? []);
   const worst = worstOf(faults);
   const fault = worst && `${worst.ip} ${says(worst)}`;
-  // For those to whom the first sentence is passed on.
+  // The first sentence is passed on without the evidence, so it names the router.
   const router = worst?.at && FINDINGS[worst.finding].fault === "path" ? ` (${worst.at})` : "";
   const [some, every] = [numberText(faults.length), numberText(ips.length)];
   const isMost = addresses > ips.length;
@@ -313,7 +313,7 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     const meets = faults.every(isRefused) ? "fail at first" : silent === 0 ? "fail" : delayed;
     const share = 2 * faults.length === ips.length ? "half of" : `${some} in ${every}`;
     const consequence = `, so about ${share} new connections ${meets}`;
-    // Clients elsewhere may have a way where this machine has none, or none where it has.
+    // Clients elsewhere may have a route where this machine has none, or none where it has one.
     const isForAll =
       !isMost &&
       !unsteady &&
@@ -358,7 +358,7 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     const counted = failedText(rows, ips);
     const first = `${subject} ${how}${counted ? `: ${counted}` : ""}${overIpv4}`;
     const failures = byFamily(rows)[0].filter((row) => hasFailed(row) && row.kind !== "echo");
-    // Silence may come from anywhere where packets are lost, and a router is not the site.
+    // Any network on the path may lose packets, and a router is not the site.
     const isSilence = failures.every((row) => isLost(row) || isHung(row));
     const fault = warning.at ? "path" : isSilence && failures.some(isLost) ? "unknown" : "site";
     const where = ips.length > 1 && warning.ip ? `At ${warning.ip}, ` : "";
@@ -407,7 +407,7 @@ const OWN_WAY = " Nothing on the way answers, so the network of this machine may
 /** The failure of an address, with what explains it; undefined if it has none. */
 function faultOf(steps: readonly Step[], isPathHeard: boolean): Finder | undefined {
   const of = (name: Step["name"]) => steps.find((step) => step.name === name);
-  // A trace over another protocol may take another way than what works.
+  // A trace over another protocol may take another path than the connections.
   const isClosed = of("tcp")?.status === "fail";
   const failed = steps.filter(
     ({ name, status }) => status === "fail" && (name !== "trace" || isClosed),
@@ -424,7 +424,7 @@ function faultOf(steps: readonly Step[], isPathHeard: boolean): Finder | undefin
       ? { ...fault, finding: "mtu-black-hole", text: mtu.text }
       : { ...fault, text: `${fault.text} ${mtu.text}` };
   }
-  // Of a port that is silent, how far probes come; of one that refuses, who may have said so.
+  // For a silent port, the trace says how far probes come; for a closed one, who may have answered.
   const explains = isSilent(fault) ? "skipped" : fault.finding === "port-closed" ? "ok" : null;
   if (trace?.status !== explains) return fault;
   const own = isSilent(fault) && !isPathHeard ? OWN_WAY : "";

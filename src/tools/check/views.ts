@@ -20,7 +20,7 @@ import {
 } from "./ledger.ts";
 import type { Ended, Seen, Step } from "./result.ts";
 
-/** The steps that are views: the kinds of attempts that each shows, and what it finds in them beside all at its address. */
+/** The steps that are views: the kinds of attempts that each shows, and how it judges them by all attempts at its address. */
 const VIEWS = {
   echo: { kinds: ["echo"], judge: judgeEcho },
   tcp: { kinds: ["connect", "syn"], judge: judgeTcp },
@@ -106,7 +106,7 @@ function judgePart(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   const { text = "", finding } = shown;
   const alike = rows.filter((row) => row.finding === finding).length;
   const counted = shareText(alike, rows.length, NOUNS[kind]);
-  // As where one of several servers redirects to what does not work.
+  // For example, one of several servers redirects to a page that does not work.
   if (isFailure(finding) && alike < rows.length)
     return { finding: "sometimes", text: `${counted}: ${text}`, ...facts };
   const ended = good.length > 0 ? `${workedText(rows, NOUNS[kind])} worked.` : `${counted} failed.`;
@@ -123,15 +123,15 @@ function judgePart(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
 
 function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen {
   const read = requests.filter(({ isRead }) => isRead);
-  // The others have ended behind the head, and say nothing of bodies.
+  // The other requests ended after the head, and say nothing of bodies.
   const isCut = read.length > 0 && read.every(({ reason }) => reason === "response-incomplete");
   return judgePart(isCut ? read : requests, all);
 }
 
-/** Names of ICMPv6 errors by which a router loses a packet in a circle, or does not want it. */
+/** The names of ICMPv6 errors that mean a routing loop, or that a router refuses the packet. */
 const [LOOP, REFUSALS] = ["hop-limit-exceeded", ["prohibited", "source-policy", "reject-route"]];
 
-/** Of a machine without a way over IPv4, which says nothing of the name. */
+/** That this machine has no IPv4 says nothing of the name. */
 const NO_IPV4 = { status: "skipped", text: "Not tested: this server has no IPv4." } as const;
 
 /** Judges why no connection came about. */
@@ -149,7 +149,7 @@ function judgeClosed(all: readonly Attempt[]): Seen {
   const counts = [
     `${workedText(connects, NOUNS.connect)} opened`,
     syns.length > 0 && `${shareText(answered, syns.length, NOUNS.syn)} were answered${whose}`,
-    // Another one answers these.
+    // Not the router that answers SYNs, but the target.
     echoes.length > 0 && `${workedText(echoes, NOUNS.echo)} were${whose && " answered"}`,
   ];
   const isAlive = echoes.some(worked);
@@ -174,7 +174,7 @@ function judgeTcp(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   const rtt = opened.length > 0 && { rtt: Math.min(...opened), rttMost: Math.max(...opened) };
   const isBare = areBare(syns, connects);
   const known = isBare ? connects : rows.filter(({ reason }) => reason !== "unknown");
-  // SYNs without an answer are judged as loss, unless nothing comes any more.
+  // SYNs without an answer are judged as loss, unless the service has stopped.
   const isLostSyn = (row: Attempt) => row.kind === "syn" && isLost(row);
   const counted = hasStopped(known) ? known : known.filter((row) => !isLostSyn(row));
   const part = partOf(counted, all, "connection attempt");

@@ -66,7 +66,7 @@ export async function lookHere(
     const unheard = { before, after: before, heard: [], gateways: [], withoutRaw: null };
     const judged = first ?? candidates[0] ?? null;
     const step = judgeStep(name, { ...unheard, judged, resolvers });
-    // Another may explain why one fails.
+    // A failure may have its cause in another step, which is not known yet.
     if (step.status === "ok") tell(step);
   };
   for (const name of STEPS) onStep?.("begin", { name });
@@ -100,7 +100,7 @@ function behindStub(servers: readonly DnsServer[]): readonly DnsServer[] {
   return found.length > 0 ? found : servers;
 }
 
-/** What an interface has by which IPv6 may come where no route leads out, the likeliest first. */
+/** Signs that an interface is the one for IPv6 where no route leads out, the strongest first. */
 const likelyOf = ({ heard, after }: Observation) => [
   ({ index }: Interface) => heard.some((each) => each.index === index && each.routers.length > 0),
   ({ index }: Interface) => after.addresses.some((each) => each.index === index && each.isGlobal),

@@ -26,9 +26,9 @@ export interface Facts extends Observation {
   readonly resolvers: readonly ResolverTry[];
 }
 
-/** A lifetime that nobody is known to renew is told below this, in seconds. */
+/** A lifetime below this is reported if nobody is known to renew it, in seconds. */
 const SOON_SECONDS = 120;
-/** How far apart in seconds lifetimes may be that mean the same: half of the time between two advertisements of a router. */
+/** Lifetimes that differ by less are the same, in seconds: half of the time between two advertisements of a router. */
 const UNCERTAIN_SECONDS = 1.5;
 /** Rows that a sentence names. */
 const MAX_NAMED = 3;
@@ -64,7 +64,7 @@ const isMadeOfPrefix = ({ origin }: OwnAddress) => origin === "slaac" || origin 
 const settingText = (name: string, key: string) =>
   name.includes(".") ? `net/ipv6/conf/${name}/${key}` : `net.ipv6.conf.${name}.${key}`;
 
-/** The facts with what several steps ask of them. */
+/** The facts, and what several steps need of them. */
 function know(facts: Facts) {
   const { before, after, heard, gateways, judged, resolvers, withoutRaw } = facts;
   const { way } = after;
@@ -100,7 +100,7 @@ function know(facts: Facts) {
   const silent = six.filter((each) => !answering.includes(each));
   const interfaceName = (at: number) =>
     [...after.interfaces, ...before.interfaces].find(({ index }) => index === at)?.name;
-  /** What a sentence names of an address or a way, whose interface need not be the judged one. */
+  /** The interface and gateway of an address or a way, for a sentence; the interface need not be the judged one. */
   const about = (row: (Pick<Hop, "index"> & Partial<Hop>) | null = null): Values =>
     row ? { name: interfaceName(row.index), ...(row.via && { via: formatIpv6(row.via) }) } : {};
   const viaText = ({ index, via }: Hop) => {
@@ -147,14 +147,14 @@ type Known = ReturnType<typeof know>;
 /** The outcome of a step. */
 type Seen = ReturnType<Known["see"]>;
 
-/** When a row ends in seconds; null if it stays, or is renewed, or nobody knows whether it is and that is far off. */
+/** Seconds until a row ends; null if it stays or is renewed, or if that is not known and the end is far off. */
 type Life = number | null;
 
 /** The seconds until the last of some rows ends; null if one stays. */
 const lastEnd = (lives: readonly Life[]): Life =>
   lives.length === 0 || lives.includes(null) ? null : Math.max(0, ...lives.map(Number));
 
-/** The life of a row that was not renewed; `isHeard` is null if nobody is known to renew it, else whether one who does would have been heard. */
+/** The life of a row that was not renewed. `isHeard` is true if whoever renews it would have been heard, and null if nobody is known to. */
 const endOf = (seconds: Life, isHeard: boolean | null): Life =>
   seconds !== null && (isHeard ?? seconds < SOON_SECONDS) ? seconds : null;
 
@@ -360,7 +360,7 @@ function gateway(known: Known): Seen {
     (each) =>
       each.answers !== null && (isDefault(each) || six.some((tried) => isVia(tried.way, each))),
   );
-  // Of the hops of one route the kernel chooses by flow, so an answer may have come by the way of another.
+  // The kernel chooses among the hops of a route by flow, so an answer may have come through another hop.
   const isShared = (each: Gateway) =>
     defaults.some(
       (route) => leads(route, each) && asked.some((other) => other.answers && leads(route, other)),
