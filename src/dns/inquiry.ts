@@ -1,4 +1,5 @@
-import type { FairSlots, Leave } from "../gate/fair-slots.ts";
+import { addAbortListener } from "node:events";
+import type { FairSlots } from "../gate/fair-slots.ts";
 import type { Question } from "./message/message.ts";
 import {
   conclude,
@@ -63,56 +64,59 @@ export interface Terms {
  * @param slots a question holds one for all its attempts, so that questions cannot wait for each other
  * @throws what is not an error of the network
  */
-export function inquire(
+export async function inquire(
   context: ExchangeContext,
   servers: readonly RememberedServer[],
   slots: FairSlots,
   question: Question,
   { timeoutMs = QUERY_TIMEOUT_MS, signal, client = "" }: Terms,
 ): Promise<DnsOutcome> {
-  const { promise, resolve, reject } = Promise.withResolvers<DnsOutcome>();
   const { clock } = context;
   const askedMs = clock.nowMs();
   const attempts: RunningAttempt[] = [];
   const resolutions: Resolution[] = [];
-  /** When the next attempts begin, and at last the deadline, in milliseconds after the question. */
-  const moments = [...startsMs(servers.length, timeoutMs).slice(1), timeoutMs];
   /** First the servers that were not asked yet, then those that have not answered yet. */
   let queue: RememberedServer[] = [];
   const over = new AbortController();
-  let leave: Leave | null = null;
-  let cancelTimer = () => {};
+  const { promise: ended, resolve, reject } = Promise.withResolvers<Resolution | undefined>();
+  using held = new DisposableStack();
+  held.defer(() => over.abort());
 
   const elapsedMs = () => clock.nowMs() - askedMs;
-  const abort = () => end({ kind: "aborted" });
-  const waitUntil = (ms: number, action: () => void) => {
-    cancelTimer = clock.after(Math.max(0, ms - elapsedMs()), action);
+  const waitUntil = (ms: number, action: () => void) =>
+    held.defer(clock.after(Math.max(0, ms - elapsedMs()), action));
+
+  /** Ends all attempts, by default with the best of what has come. */
+  const end = (resolution?: Resolution) => {
+    over.abort();
+    resolve(resolution);
   };
 
   async function start(): Promise<void> {
-    leave = await slots.wait(client, over.signal);
+    const leave = await slots.wait(client, over.signal);
     // The question can end at the moment at which it gets its slot.
     if (over.signal.aborted) return leave?.();
-    cancelTimer();
+    if (leave) held.defer(leave);
     const hasFailed = ({ answeredMs, failedMs }: RememberedServer) =>
       failedMs > answeredMs && clock.nowMs() - failedMs < FAILURE_MS;
     queue = servers.toSorted((a, b) => Number(hasFailed(a)) - Number(hasFailed(b)));
-    beginNext();
-  }
-
-  /** Begins an attempt. A question that waited for its slot does not also wait for a silent server. */
-  function beginNext(): void {
     begin();
-    waitUntil(moments.shift() ?? 0, () => {
-      for (const attempt of attempts) if (!attempt.result) noteFailure(attempt);
-      if (moments.length > 0) beginNext();
-      else end(null);
-    });
+    // A question that waited for its slot does not also wait for a silent server.
+    for (const startMs of startsMs(servers.length, timeoutMs).slice(1)) {
+      waitUntil(startMs, () => {
+        noteSilence();
+        begin();
+      });
+    }
   }
 
   /** A server that has answered another question since is only slow with this one. */
   function noteFailure({ server, startMs }: RunningAttempt): void {
     if (server.answeredMs < startMs) server.failedMs = clock.nowMs();
+  }
+
+  function noteSilence(): void {
+    for (const attempt of attempts) if (!attempt.result) noteFailure(attempt);
   }
 
   function begin(): void {
@@ -126,13 +130,7 @@ export function inquire(
     const exchange = startExchange(context, server.address, question, withEdns, over.signal);
     const attempt: RunningAttempt = { server, exchange, startMs };
     attempts.push(attempt);
-    exchange.result.then(
-      (result) => receive(attempt, result),
-      (error) => {
-        if (!over.signal.aborted) stop();
-        reject(error);
-      },
-    );
+    exchange.result.then((result) => receive(attempt, result), reject);
   }
 
   function receive(attempt: RunningAttempt, result: ServerResult): void {
@@ -147,45 +145,33 @@ export function inquire(
     const isAnswered = isDecisive(resolution);
     queue = queue.filter((other) => other !== server);
     if (!isAnswered && attempts.length < servers.length) begin();
-    else if (isAnswered || attempts.every((one) => one.result)) end(null);
+    else if (isAnswered || attempts.every((one) => one.result)) end();
   }
 
-  /** @param resolution null for the best of what has come */
-  function end(resolution: Resolution | null): void {
-    stop();
-    const isTimeout = attempts.some(({ result }) => !result);
-    const { name, type, class: asked } = question;
-    resolve({
-      ...(resolution ?? conclude(resolutions, isTimeout)),
-      question: { name, type, ...(asked === "CH" && { class: asked }) },
-      queryTimeMs: Math.round(elapsedMs()),
-      attempts: attempts.map(({ server, exchange, startMs, endMs = clock.nowMs(), result }) => ({
-        server: server.text,
-        transport: (result ?? exchange).transport,
-        ms: Math.round(endMs - startMs),
-        outcome: result ? outcomeName(result) : "timeout",
-      })),
+  if (signal?.aborted) end({ kind: "aborted" });
+  else if (servers.length === 0) end(NO_SERVER);
+  else {
+    if (signal) held.use(addAbortListener(signal, () => end({ kind: "aborted" })));
+    waitUntil(timeoutMs, () => {
+      noteSilence();
+      end();
     });
-  }
-
-  /** Ends all attempts. */
-  function stop(): void {
-    over.abort();
-    cancelTimer();
-    signal?.removeEventListener("abort", abort);
-    leave?.();
-  }
-
-  if (signal?.aborted) {
-    abort();
-  } else if (servers.length === 0) {
-    end(NO_SERVER);
-  } else {
-    signal?.addEventListener("abort", abort);
-    waitUntil(timeoutMs, () => end(null));
     start().catch(reject);
   }
-  return promise;
+  const resolution = await ended;
+  const isTimeout = attempts.some(({ result }) => !result);
+  const { name, type, class: asked } = question;
+  return {
+    ...(resolution ?? conclude(resolutions, isTimeout)),
+    question: { name, type, ...(asked === "CH" && { class: asked }) },
+    queryTimeMs: Math.round(elapsedMs()),
+    attempts: attempts.map(({ server, exchange, startMs, endMs = clock.nowMs(), result }) => ({
+      server: server.text,
+      transport: (result ?? exchange).transport,
+      ms: Math.round(endMs - startMs),
+      outcome: result ? outcomeName(result) : "timeout",
+    })),
+  };
 }
 
 /** When the attempts at a number of servers begin, in milliseconds after the question. */

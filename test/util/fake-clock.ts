@@ -92,7 +92,7 @@ export class FakeClock implements Clock {
 
 /** Lets promises that wait only for other promises settle. */
 async function turns(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await null;
+  for (let turn = 0; turn < 40; turn++) await null;
 }
 
 /** Waits for a turn of the event loop, after all promises that wait only for others. */
