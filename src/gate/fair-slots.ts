@@ -92,8 +92,8 @@ export class FairSlots {
     for (const slot of this.#slots) wanted.push(slot.client);
     if (hasShare(client, this.limit, wanted)) return null;
     onWait();
-    const limit = abortedBy(signal, longestMs);
-    return await this.wait(client, limit.signal).finally(() => limit.abort());
+    using limit = abortedBy(signal, longestMs);
+    return await this.wait(client, limit.signal);
   }
 
   #mayTake(client: string): boolean {

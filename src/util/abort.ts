@@ -2,9 +2,9 @@
  * A controller that a signal aborts too. Not `AbortSignal.any`: Bun keeps what that joins for ever if a listener stays
  * on it.
  *
- * @param afterMs when it aborts by itself, in milliseconds; who needs it no longer aborts it, which ends the timer
+ * @param afterMs when it aborts by itself, in milliseconds; who needs it no longer disposes of it, which aborts it
  */
-export function abortedBy(signal: AbortSignal, afterMs?: number): AbortController {
+export function abortedBy(signal: AbortSignal, afterMs?: number): AbortController & Disposable {
   const controller = new AbortController();
   const abort = () => controller.abort(signal.reason);
   if (signal.aborted) abort();
@@ -13,5 +13,5 @@ export function abortedBy(signal: AbortSignal, afterMs?: number): AbortControlle
     const timer = setTimeout(() => controller.abort(), afterMs);
     controller.signal.addEventListener("abort", () => clearTimeout(timer));
   }
-  return controller;
+  return Object.assign(controller, { [Symbol.dispose]: () => controller.abort() });
 }

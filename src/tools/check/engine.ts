@@ -93,7 +93,7 @@ export async function hear(
   caller: Caller,
 ) {
   const stamp = newStamp();
-  const limit = abortedBy(call.signal, LONGEST_MS);
+  using limit = abortedBy(call.signal, LONGEST_MS);
   const { signal } = limit;
   const name = "name" in target ? target.name : null;
   const startMs = performance.now();
@@ -301,39 +301,35 @@ export async function hear(
     return judgeHere(near.here);
   };
   const isOver = once(looking.signal, "abort").then(() => null);
-  try {
-    const askDns: AskDns = (texts, onEvent) =>
-      ask<DnsResult>(dns, { hostname: target.text, ...texts }, { onEvent });
-    const names = name === null ? null : lookUp(askDns, find);
-    const named = names && take("names", null, () => names.judged);
-    const looked = services.look && take("here", null, () => Promise.race([look(), isOver]));
-    if ("address" in target) find(formatIpv6(target.address));
-    const checkAll = async () => {
-      const overIpv4 = names?.ipv4.then(useIpv4);
-      const [way] = await Promise.all([measureOne(names?.known), named, overIpv4]);
-      await Promise.all(uses.map(({ ended }) => ended));
-      return way;
-    };
-    const checked = checkAll();
-    const judgeServers = async () => {
-      const [answer] = await Promise.all([askDns({ type: "AAAA", resolver: "zone" }), checked]);
-      return judgeZone(answer, isIpv6Heard());
-    };
-    const [way] = await Promise.all([checked, names && take("zone", null, judgeServers)]);
-    const compared = compareFamilies(rows);
-    if (compared) await take("compare", null, async () => compared);
-    const doubted = (await names?.doubted) ?? [];
-    const hearing = { steps, rows, addresses: addresses.size, doubted };
-    // A look takes some seconds, and a clear answer does not wait for it.
-    if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
-    await looked;
-    // What ended because the client went away was not silent.
-    call.signal.throwIfAborted();
-    const isPathHeard = isIpv6Heard() || rows.some(({ at }) => at !== undefined) || isHeard(way);
-    return { ...hearing, stamp, way, near: { ...near, isPathHeard } };
-  } finally {
-    limit.abort();
-  }
+  const askDns: AskDns = (texts, onEvent) =>
+    ask<DnsResult>(dns, { hostname: target.text, ...texts }, { onEvent });
+  const names = name === null ? null : lookUp(askDns, find);
+  const named = names && take("names", null, () => names.judged);
+  const looked = services.look && take("here", null, () => Promise.race([look(), isOver]));
+  if ("address" in target) find(formatIpv6(target.address));
+  const checkAll = async () => {
+    const overIpv4 = names?.ipv4.then(useIpv4);
+    const [way] = await Promise.all([measureOne(names?.known), named, overIpv4]);
+    await Promise.all(uses.map(({ ended }) => ended));
+    return way;
+  };
+  const checked = checkAll();
+  const judgeServers = async () => {
+    const [answer] = await Promise.all([askDns({ type: "AAAA", resolver: "zone" }), checked]);
+    return judgeZone(answer, isIpv6Heard());
+  };
+  const [way] = await Promise.all([checked, names && take("zone", null, judgeServers)]);
+  const compared = compareFamilies(rows);
+  if (compared) await take("compare", null, async () => compared);
+  const doubted = (await names?.doubted) ?? [];
+  const hearing = { steps, rows, addresses: addresses.size, doubted };
+  // A look takes some seconds, and a clear answer does not wait for it.
+  if (!mayBeHere(checkVerdict(target.text, port, hearing))) looking.abort();
+  await looked;
+  // What ended because the client went away was not silent.
+  call.signal.throwIfAborted();
+  const isPathHeard = isIpv6Heard() || rows.some(({ at }) => at !== undefined) || isHeard(way);
+  return { ...hearing, stamp, way, near: { ...near, isPathHeard } };
 }
 
 /** Findings of a handshake with what does not speak TLS. */

@@ -68,7 +68,9 @@ export async function measureMtu(
   const route = prober.route(target, scopeId, request.flowLabel);
   if (typeof route === "string") return { kind: "unreachable", code: route } as const;
   const end = new AbortController();
-  const cancel = clock.after(LONGEST_SEARCH_MS, () => end.abort());
+  using held = new DisposableStack();
+  held.defer(clock.after(LONGEST_SEARCH_MS, () => end.abort()));
+  held.defer(() => end.abort());
   const callers = prober.signalFor(callersSignal);
   const signal = AbortSignal.any([callers, end.signal]);
   const rows: TraceHop[] = [];
@@ -157,50 +159,45 @@ export async function measureMtu(
   const path = searchPath({ send, clock, signal }, (hop) => {
     if (!signal.aborted) onHop?.(rowOf(rows[hop - 1] as TraceHop));
   });
-  try {
-    const onRow = (row: TraceHop) => {
-      rows[row.hop - 1] = row;
-      if (row.end === "reached") path.pass(ECHO, TRACE_BYTES);
-      else if (row.ip !== null) path.add(row.hop);
-    };
-    const traceRequest = { ...request, flowLabel: route.flowLabel };
-    const tracing = traceroute(prober, traceRequest, { signal, onHop: onRow });
-    // If the target is silent, the result does not wait for the rest of the trace.
-    const isSilent = path.settle().then(() => (path.boundsOf(ECHO).atLeast > 0 ? tracing : null));
-    const traced = await Promise.race([tracing, isSilent]);
-    if (traced?.kind === "unreachable") return traced;
-    await path.finish();
-    if (callers.aborted) return { kind: "aborted" } as const;
-    const ended = rows.findIndex((row) => row?.end === "reached");
-    const known = rows.slice(0, ended < 0 ? undefined : ended + 1);
-    const shown = Array.from(known, (row, at) => row ?? describeHop(at + 1, [], target, target));
-    const hops = (traced?.kind === "done" ? traced.hops : shown).map(rowOf);
-    for (const hop of hops) onHop?.(hop);
-    const [echo, way] = [path.boundsOf(ECHO), path.boundsOf(UDP)];
-    for (const message of believed) {
-      if (message.mtu < Math.max(echo.atLeast, way.atLeast))
-        doubt({ ...message, doubt: "disproved" });
-    }
-    const conclusion = conclude(echo, way, hops, believed);
-    const placed = <Message extends TooBig>(message: Message) => {
-      const hop = hops.find(({ ip }) => ip === message.from)?.hop ?? null;
-      return { ...message, hop };
-    };
-    return {
-      kind: "done" as const,
-      ...route,
-      /** From 1 to where the path ends, or the last hop that answered. */
-      hops,
-      ...conclusion,
-      packetTooBig: conclusion.packetTooBig && placed(conclusion.packetTooBig),
-      /** The last other error that answered an echo request; null also if the target answers all that gets through. */
-      error: echo.atLeast > 0 && echo.limit !== "silence" ? null : error,
-      doubtful: [...doubtful.values()].map(placed),
-    };
-  } finally {
-    cancel();
-    end.abort();
+  const onRow = (row: TraceHop) => {
+    rows[row.hop - 1] = row;
+    if (row.end === "reached") path.pass(ECHO, TRACE_BYTES);
+    else if (row.ip !== null) path.add(row.hop);
+  };
+  const traceRequest = { ...request, flowLabel: route.flowLabel };
+  const tracing = traceroute(prober, traceRequest, { signal, onHop: onRow });
+  // If the target is silent, the result does not wait for the rest of the trace.
+  const isSilent = path.settle().then(() => (path.boundsOf(ECHO).atLeast > 0 ? tracing : null));
+  const traced = await Promise.race([tracing, isSilent]);
+  if (traced?.kind === "unreachable") return traced;
+  await path.finish();
+  if (callers.aborted) return { kind: "aborted" } as const;
+  const ended = rows.findIndex((row) => row?.end === "reached");
+  const known = rows.slice(0, ended < 0 ? undefined : ended + 1);
+  const shown = Array.from(known, (row, at) => row ?? describeHop(at + 1, [], target, target));
+  const hops = (traced?.kind === "done" ? traced.hops : shown).map(rowOf);
+  for (const hop of hops) onHop?.(hop);
+  const [echo, way] = [path.boundsOf(ECHO), path.boundsOf(UDP)];
+  for (const message of believed) {
+    if (message.mtu < Math.max(echo.atLeast, way.atLeast))
+      doubt({ ...message, doubt: "disproved" });
   }
+  const conclusion = conclude(echo, way, hops, believed);
+  const placed = <Message extends TooBig>(message: Message) => {
+    const hop = hops.find(({ ip }) => ip === message.from)?.hop ?? null;
+    return { ...message, hop };
+  };
+  return {
+    kind: "done" as const,
+    ...route,
+    /** From 1 to where the path ends, or the last hop that answered. */
+    hops,
+    ...conclusion,
+    packetTooBig: conclusion.packetTooBig && placed(conclusion.packetTooBig),
+    /** The last other error that answered an echo request; null also if the target answers all that gets through. */
+    error: echo.atLeast > 0 && echo.limit !== "silence" ? null : error,
+    doubtful: [...doubtful.values()].map(placed),
+  };
 }
 
 /** What a Packet Too Big says about one of our packets; its sender's hop is found in the end. */
