@@ -1,6 +1,6 @@
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 import { Bounds, type Departure, portKey, RETRY_MS, SYN_PAUSE_MS } from "./bounds.ts";
-import { FairSlots, type Leave } from "./fair-slots.ts";
+import { FairSlots } from "./fair-slots.ts";
 
 /** The one on whose behalf something leaves. */
 export interface Caller {
@@ -112,26 +112,22 @@ export class Gate {
   async #wait(leaving: Leaving, signal: AbortSignal): Promise<boolean> {
     const { caller = NOBODY } = leaving;
     const bounds = this.bounds.of(leaving);
-    const turns: Leave[] = [];
+    using held = new DisposableStack();
     this.#noteWait(caller, 1);
-    try {
-      for (const { bound, key } of bounds) {
-        const slots = this.#turns.getOrInsertComputed(key, () => new FairSlots(1));
-        const turn = await slots.wait(caller.client, signal);
-        if (turn === null) return false;
-        turns.push(turn);
-        const waitMs = () => bound.waitMs(key, this.#clock.nowMs());
-        for (let ms = waitMs(); ms > 0 && !signal.aborted; ms = waitMs())
-          await pause(this.#clock, ms, signal);
-      }
-      // Its port may have another distance by now.
-      while (!signal.aborted && !this.#take(leaving)) await pause(this.#clock, RETRY_MS, signal);
-      return !signal.aborted;
-    } finally {
-      for (const turn of turns) turn();
-      for (const { key } of bounds) if (this.#turns.get(key)?.isIdle) this.#turns.delete(key);
-      this.#noteWait(caller, -1);
+    held.defer(() => this.#noteWait(caller, -1));
+    for (const { bound, key } of bounds) {
+      const slots = this.#turns.getOrInsertComputed(key, () => new FairSlots(1));
+      held.defer(() => this.#turns.get(key)?.isIdle && this.#turns.delete(key));
+      const turn = await slots.wait(caller.client, signal);
+      if (turn === null) return false;
+      held.defer(turn);
+      const waitMs = () => bound.waitMs(key, this.#clock.nowMs());
+      for (let ms = waitMs(); ms > 0 && !signal.aborted; ms = waitMs())
+        await pause(this.#clock, ms, signal);
     }
+    // Its port may have another distance by now.
+    while (!signal.aborted && !this.#take(leaving)) await pause(this.#clock, RETRY_MS, signal);
+    return !signal.aborted;
   }
 
   #noteWait(caller: Caller, change: 1 | -1): void {

@@ -108,14 +108,11 @@ export function startExchange(
       else failed(code);
       return null;
     });
-    const cancel = timeoutMs ? clock.after(timeoutMs, () => failed("ETIMEDOUT")) : () => {};
-    using _ = addAbortListener(signal, () => failed("ABORTED"));
-    try {
-      return await promise;
-    } finally {
-      cancel();
-      opening.then((socket) => socket?.close());
-    }
+    using held = new DisposableStack();
+    held.defer(() => opening.then((socket) => socket?.close()));
+    held.use(addAbortListener(signal, () => failed("ABORTED")));
+    if (timeoutMs) held.defer(clock.after(timeoutMs, () => failed("ETIMEDOUT")));
+    return await promise;
   }
 
   return {
