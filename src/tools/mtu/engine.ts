@@ -182,7 +182,6 @@ export async function measureMtu(
     if (message.mtu < Math.max(echo.atLeast, way.atLeast))
       doubt({ ...message, doubt: "disproved" });
   }
-  const conclusion = conclude(echo, way, hops, believed);
   const placed = <Message extends TooBig>(message: Message) => {
     const hop = hops.find(({ ip }) => ip === message.from)?.hop ?? null;
     return { ...message, hop };
@@ -192,8 +191,7 @@ export async function measureMtu(
     ...route,
     /** From 1 to where the path ends, or the last hop that answered. */
     hops,
-    ...conclusion,
-    packetTooBig: conclusion.packetTooBig && placed(conclusion.packetTooBig),
+    ...conclude(echo, way, hops, believed.map(placed)),
     /** The last other error that answered an echo request; null also if the target answers all that gets through. */
     error: echo.atLeast > 0 && echo.limit !== "silence" ? null : error,
     doubtful: [...doubtful.values()].map(placed),
