@@ -39,7 +39,7 @@ export interface Departure {
   readonly hopLimit?: number;
 }
 
-/** Counts what leaves, by key, of which at most so much may leave in any such time. */
+/** Counts departures by key, of which at most so many may leave in any period. */
 function createBound(most: number, periodMs: number) {
   /** When the last ones left, the oldest first. */
   const leftMs = new Map<string, number[]>();

@@ -14,7 +14,7 @@ export interface Caller {
 
 /** Something that is about to leave, and for whom. */
 export interface Leaving extends Departure {
-  /** Absent for one who shares with nobody. */
+  /** Absent where there is only one client. */
   readonly caller?: Caller | undefined;
 }
 
@@ -22,7 +22,7 @@ const NOBODY: Caller = { client: "" };
 
 /**
  * The one way out: everything that leaves this machine for a target asks `mayLeave`. What has to wait for a bound takes
- * turns by client, first at its port and then at its network, so that nobody waits for all that another client sends.
+ * turns by client, first at its port and then at its network, so that no client waits for all that another one sends.
  */
 export class Gate {
   readonly bounds = new Bounds();
@@ -33,7 +33,7 @@ export class Gate {
   readonly #expected = new Map<string, Map<Caller, number>>();
   /** The milliseconds that runs of each client have waited since this was last asked. */
   #waitedMs = new Map<string, number>();
-  /** The callers of which something waits: how much, and since when. */
+  /** The callers for whom something waits: how many departures, and since when. */
   readonly #waiting = new Map<Caller, { count: number; readonly sinceMs: number }>();
 
   constructor(clock: Clock = systemClock) {

@@ -149,7 +149,7 @@ export class Listener implements Disposable {
   ask(index: number, ip: Ipv6Address | null): void {
     const notes = this.#links.get(index);
     if (notes === undefined || this.#questions.size >= MAX_QUESTIONS) return;
-    // There, nobody needs to answer.
+    // The other end of such a link need not answer.
     if (ip && notes.isPointToPoint) return;
     const key = `${index} ${ip && formatIpv6(ip)}`;
     this.#questions.getOrInsert(key, { notes, ip, sinceMs: performance.now(), count: 0 });

@@ -60,7 +60,7 @@ export function readMachine() {
     /** False if the kernel has no IPv6; then all tables are empty. */
     hasIpv6,
     all,
-    /** Those that lead out are among them, be they the last of many. */
+    /** Those that lead out are among them, even if they are the last of many. */
     interfaces: links.filter(({ index }) => kept.has(index)),
     addresses: rows("address", parseAddress).slice(0, MAX.addresses),
     routes,

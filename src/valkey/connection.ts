@@ -47,8 +47,8 @@ export type RunScript<Missing = never> = <T>(
 export type Client = Pick<RedisClient, "send" | "close">;
 
 /**
- * One connection to Valkey or Redis, opened by the first call. It is not repaired: a stopped server
- * leaves calls without an answer for ever, so whoever gave up a call opens another connection.
+ * One connection to Valkey or Redis, opened by the first call. It is not repaired: a server that stops never answers the
+ * calls under way, so after one that was given up, another connection is opened.
  */
 export function createConnection(
   url: string,

@@ -37,7 +37,7 @@ export interface QuestionFlags {
   readonly dnssec?: boolean;
   /** Asks for the answer even if the server's DNSSEC validation fails: the CD bit, RFC 4035 section 3.2.2. */
   readonly checkingDisabled?: boolean;
-  /** Leaves the records of an answer to whoever reads its message, which has at most 16 KiB then. */
+  /** Does not decode the records of an answer: the caller reads its message, which has at most 16 KiB. */
   readonly isUnread?: boolean;
   /** Fills the message with EDNS up to this many bytes, at least 32 and the name; RFC 7830. */
   readonly paddedBytes?: number;

@@ -47,7 +47,7 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly payloadBytes?: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** On whose behalf it is sent; absent for one who shares with nobody. */
+  /** For whom it is sent; absent where there is only one client. */
   readonly caller?: Caller | undefined;
   /**
    * Called when the probe leaves, which the gate can delay, with the address that it comes

@@ -77,7 +77,7 @@ export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
     const text = `${summary} Its resolver makes IPv6 addresses of IPv4 (DNS64), and a translator (NAT64) carries the packets on.`;
     return { finding: "translator-only", text };
   }
-  // Names of many servers have other addresses at each resolver; clients of one that has none use IPv4.
+  // Large sites give each resolver other addresses, which is fine; clients of a resolver that has none use IPv4.
   const lacksThem = (reply: (typeof resolvers)[number]) =>
     isDecisive({ kind: reply.outcome }) && addressesIn(reply, "AAAA").length === 0;
   if (resolvers.some(lacksThem))

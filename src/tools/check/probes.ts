@@ -19,7 +19,7 @@ function outcomeOf(answer: Answer, source: Ipv6Address, timeoutMs: number) {
   if (answer.kind === "aborted") return null;
   if (answer.kind === "refused") return { reason: "not-sent" };
   if (answer.kind === "error") {
-    // As of a neighbour that does not answer: an error of this machine itself blames nobody else.
+    // This machine's own error, as for a neighbour that does not answer, says nothing of the target.
     if (equalIpv6(answer.from, source)) return { reason: "not-sent" };
     return { reason: errorName(answer.type, answer.code), at: formatIpv6(answer.from) };
   }

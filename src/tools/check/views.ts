@@ -82,7 +82,7 @@ export function causeText(failures: readonly Attempt[], rows: readonly Attempt[]
   return `${isOneCause ? "by" : "most by"} ${reasonText(failure, rows)}`;
 }
 
-/** What is said of attempts of which some have worked; null if none has failed. */
+/** Judges attempts of which some have worked; null if none has failed. */
 function partOf(rows: readonly Attempt[], all: readonly Attempt[], noun: string): Seen | null {
   const failures = rows.filter(hasFailed);
   const failure = typical(failures);

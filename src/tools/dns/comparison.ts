@@ -88,7 +88,7 @@ const MORE =
 const LESS = "it may filter the name, or not know of a change yet";
 const ELSE = "it may rewrite the answer, or records may depend on the place";
 
-/** The addresses of nowhere and of whoever asks, which filters answer with. */
+/** The unspecified and the loopback addresses, with which filters answer. */
 export const NOWHERE = /^(::1?|0\..*|127\..*)$/;
 
 function kindOf(reply: DnsReply): keyof typeof KINDS {

@@ -14,7 +14,7 @@ type Query = Omit<ErrorDetails<"NO_IPV6_ADDRESS">, "resolver"> & { readonly reso
  *
  * @param hostname the name, or the address of a reverse name, as it was sent
  * @param more further details of an error
- * @param about what else is known, in sentences; all there is to say if nobody has answered
+ * @param about what else is known, in sentences; the whole message if no server was asked
  * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
  */
 export function requireAnswer(reply: DnsReply, hostname: string, more: object = {}, about = "") {

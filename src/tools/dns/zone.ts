@@ -1,4 +1,4 @@
-/** The name servers of a zone, each of which is asked for itself. */
+/** Asks each name server of a zone what it says of the zone and of a name. */
 import { type IpAddress, tryParseIp } from "../../addr/ip.ts";
 import { objectionTo } from "../../addr/policy.ts";
 import { LOOPBACK, type Prefix, prefixContains } from "../../addr/prefix.ts";

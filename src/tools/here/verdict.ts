@@ -32,7 +32,7 @@ const SOON_SECONDS = 120;
 const UNCERTAIN_SECONDS = 1.5;
 /** Rows that a sentence names. */
 const MAX_NAMED = 3;
-/** The length of a prefix of which addresses are made; RFC 4862 section 5.5.3. */
+/** The length of a prefix from which addresses are made; RFC 4862 section 5.5.3. */
 const PREFIX_LENGTH = 64;
 /** The length of the shortest prefix that may be of one link: a provider has a /32 for all of its own. */
 const LINK_PREFIX_LENGTH = 32;
@@ -172,7 +172,7 @@ function routeLife(row: Route, { before, after, heard }: Facts, canHear: boolean
   const earlier = before.routes.find((each) => keyOf(each) === keyOf(row));
   const [was, now] = [earlier?.expiresSeconds ?? null, row.expiresSeconds];
   if (was === null || now === null) return null;
-  // One that has the lifetime of an advertisement that was heard is renewed, be it by the kernel or by a program.
+  // A route that has the lifetime of an advertisement that was heard was renewed, by the kernel or by a program.
   const senders = heard.flatMap(({ index, routers }) =>
     routers.filter(
       ({ ip }) => isAdvertised(row) && row.hops.some((hop) => isVia(hop, { ip, index })),
@@ -512,7 +512,7 @@ function stepOf(name: HereStep["name"], seen: Seen, { judged }: Facts) {
 export const judgeStep = (name: HereStep["name"], facts: Facts) =>
   stepOf(name, JUDGES[name](know(facts)), facts);
 
-/** All steps, of which only the nearest cause has failed, and the verdict: a failure goes before a warning. */
+/** All steps, of which only the nearest cause fails, and the verdict. A failure outranks a warning. */
 export function judge(facts: Facts) {
   const known = know(facts);
   const all = STEPS.map((name) => ({ name, seen: JUDGES[name](known) }));
