@@ -6,7 +6,6 @@ import type { IcmpSocket, OutgoingPacket, ReceivedPacket, Route } from "../socke
 import type { NoIcmp } from "../unavailable.ts";
 import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
-import { createDeadlines, type Waiting } from "./deadlines.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
 
 /** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
@@ -75,14 +74,27 @@ export type Answer =
 const ABORTED: Answer = { kind: "aborted" };
 
 /** A probe from its sending to the end of its quarantine. */
-interface RememberedProbe extends SentProbe, Waiting {
+interface RememberedProbe extends SentProbe {
   readonly request: ProbeRequest;
+  /** When it ends, if nothing ends it before. */
+  expiryMs: number;
   /** How many packets the kernel had dropped before: see `IcmpSocket.dropped`. */
   readonly dropped: number;
   /** The response that counts so far. */
   answer: Response | undefined;
   /** Resolves with how it ends. */
   readonly resolve: (answer: Answer) => void;
+}
+
+/** The probes with one signal that are outstanding: one timer and one listener for all of them. */
+interface Run {
+  readonly signal: AbortSignal;
+  readonly probes: Set<RememberedProbe>;
+  /** When its timer fires. */
+  wakeMs: number;
+  cancelTimer: () => void;
+  /** Ends all of them. */
+  readonly end: () => void;
 }
 
 /** The parts of a prober; tests supply their own. */
@@ -143,7 +155,8 @@ export class Prober {
   /** By their keys, in the order of sending. */
   readonly #probes = new Map<number, RememberedProbe>();
   #outstanding = 0;
-  readonly #deadlines: ReturnType<typeof createDeadlines<RememberedProbe>>;
+  /** Each stays until its timer finds no probe, so that a run with one probe at a time begins once. */
+  readonly #runs = new Map<AbortSignal, Run>();
   /** Ends the waits of a run that listens. */
   readonly #listening = new WeakMap<AbortSignal, AbortController>();
   #sweptMs = -Infinity;
@@ -161,11 +174,6 @@ export class Prober {
     this.clock = clock;
     this.withoutRaw = withoutRaw;
     this.gate = new Gate(clock);
-    this.#deadlines = createDeadlines(
-      clock,
-      (front) => this.#expire(front),
-      (probe) => this.#finish(probe, probe.answer ?? ABORTED),
-    );
     this.#random = random;
     this.#tag = this.#randomBytes(1).readUInt8();
     this.#renewMs = clock.nowMs() + TAG_MS;
@@ -278,45 +286,87 @@ export class Prober {
       dropped,
       answer: undefined,
       expiryMs: sentMs + timeoutMs + GRACE_MS,
-      line: undefined,
       resolve,
     };
     this.#probes.set(probeKey(identifier, sequence), probe);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     request.onSent?.(source);
     this.#outstanding++;
-    this.#deadlines.add(probe, timeoutMs);
+    this.#awaitEnd(probe);
     return promise;
   }
 
+  /** Ends a probe at its time, or with the signal of its run. */
+  #awaitEnd(probe: RememberedProbe): void {
+    const { signal } = probe.request;
+    const run = this.#runs.getOrInsertComputed(signal, () => this.#begin(signal));
+    run.probes.add(probe);
+    if (probe.expiryMs < run.wakeMs) this.#wakeAt(run, probe.expiryMs);
+  }
+
+  #begin(signal: AbortSignal): Run {
+    const run: Run = {
+      signal,
+      probes: new Set(),
+      wakeMs: Infinity,
+      cancelTimer: () => {},
+      end: () => {
+        for (const probe of run.probes) this.#finish(probe, probe.answer ?? ABORTED);
+        this.#forget(run);
+      },
+    };
+    signal.addEventListener("abort", run.end);
+    return run;
+  }
+
+  #forget({ signal, cancelTimer, end }: Run): void {
+    cancelTimer();
+    signal.removeEventListener("abort", end);
+    this.#runs.delete(signal);
+  }
+
+  #wakeAt(run: Run, wakeMs: number): void {
+    run.cancelTimer();
+    run.wakeMs = wakeMs;
+    run.cancelTimer = this.clock.after(wakeMs - this.clock.nowMs(), () => {
+      const nextMs = this.#expire(run);
+      const nowMs = this.clock.nowMs();
+      if (nextMs === null) this.#forget(run);
+      else this.#wakeAt(run, nextMs > nowMs ? nextMs : nowMs + GRACE_MS);
+    });
+  }
+
   /**
-   * Ends the probes in front whose time is over, once all that came before is read. Returns when to look again if any
+   * Ends the probes whose time is over, once all that came before is read. Returns when the next one ends, null if none
    * is left.
    */
-  #expire(front: Iterable<RememberedProbe>): number | undefined {
+  #expire({ probes }: Run): number | null {
     const readUntilMs = this.#read();
-    for (const probe of front) {
+    let nextMs: number | null = null;
+    for (const probe of probes) {
       const { answer, expiryMs, request } = probe;
-      if (readUntilMs < expiryMs) return Math.max(expiryMs, this.clock.nowMs() + GRACE_MS);
+      if (readUntilMs < expiryMs) {
+        nextMs = Math.min(nextMs ?? expiryMs, expiryMs);
+        continue;
+      }
       const isKnown =
         answer !== undefined || this.#socket.dropped(request.probedPort) === probe.dropped;
       if (!isKnown) this.counters.dropped++;
       this.#finish(probe, answer ?? { kind: isKnown ? "timeout" : "unknown" });
     }
-    return undefined;
+    return nextMs;
   }
 
   /** Ends an outstanding probe by a response, at once or when none can outweigh it any more. */
   #settle(probe: RememberedProbe, answer: Response, isInTime: boolean): void {
     if (isInTime && mayBeOutweighed(answer, probe.request)) {
-      this.#deadlines.remove(probe);
       probe.expiryMs = probe.sentMs + answer.rttMs + REPLY_AFTER_ERROR_MS;
-      this.#deadlines.add(probe, REPLY_AFTER_ERROR_MS);
+      this.#awaitEnd(probe);
     } else this.#finish(probe, isInTime ? answer : { kind: "timeout" });
   }
 
   #finish(probe: RememberedProbe, answer: Answer): void {
-    this.#deadlines.remove(probe);
+    this.#runs.get(probe.request.signal)?.probes.delete(probe);
     this.#outstanding--;
     probe.resolve(answer);
   }
@@ -408,7 +458,8 @@ export class Prober {
     if (!aborted) request.onResponse?.(response, isAnswer);
     this.#listening.get(request.signal)?.abort();
     this.#listening.delete(request.signal);
-    if (isAnswer && probe.line) this.#settle(probe, response, isInTime);
+    const isOutstanding = this.#runs.get(request.signal)?.probes.has(probe);
+    if (isAnswer && isOutstanding) this.#settle(probe, response, isInTime);
   }
 
   #randomBytes(count: number): Buffer<ArrayBuffer> {
