@@ -245,9 +245,11 @@ labTest("here judges this machine, and notifies of each step", async () => {
   for (const step of ["kernel", "link", "resolvers", "beyond"])
     expect(notified).toEqual(expect.arrayContaining([`begin ${step}`, `step ${step}`]));
   const wrong = await mcp.call("here", { interface: "../x" });
+  const details = { parameter: "interface", value: "../x", allowed: [] };
+  const message = "interface: there is none but the loopback.";
   expect([wrong.isError, wrong.document]).toMatchObject([
     true,
-    { error: { code: "INVALID_PARAMETER", details: { parameter: "interface", value: "../x" } } },
+    { error: { code: "INVALID_PARAMETER", details, message } },
   ]);
 });
 

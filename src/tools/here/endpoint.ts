@@ -56,7 +56,9 @@ export const here = endpoint({
     const machine = orThrow(readMachine, unreadable);
     const allowed = candidatesOf(machine).map(({ name }) => name);
     if (wanted !== undefined && !allowed.includes(wanted)) {
-      throw new ApiError("INVALID_PARAMETER", { parameter: "interface", value: wanted, allowed });
+      const details = { parameter: "interface", value: wanted, allowed };
+      const none = allowed.length === 0 ? "there is none but the loopback" : undefined;
+      throw new ApiError("INVALID_PARAMETER", details, none);
     }
     call.allowSeconds(MAX_TURN_MS / 1000 + AT_ONCE * LONGEST_SECONDS);
     return share(services.gate, wanted ?? "", call, (shared) =>
