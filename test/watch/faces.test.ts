@@ -174,7 +174,7 @@ labTest("sixscope watch says errors in words", async () => {
     (await command("list")).stdout.split("\n").find((line) => line.startsWith("here eth9"));
   await until(async () => /since/.test((await lineOfIt()) ?? ""));
   expect(await lineOfIt()).toMatch(
-    /^here eth9 {2}invalid parameter {2}since \S+ {2}interface: one of/,
+    /^here eth9 {2}invalid parameter {2}since \S+ {2}interface: there is none/,
   );
   expect((await command("show", "here", "eth9")).stdout).toContain("  invalid parameter\n");
   await command("remove", "here", "eth9");

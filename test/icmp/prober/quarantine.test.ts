@@ -135,7 +135,7 @@ describe("a run that is over calls back no more", () => {
 
 test("runs that never end are forgotten with their last probes", async () => {
   const { clock, prober, silent, sweep } = start();
-  const RUNS = 20;
+  const RUNS = 100;
   const signals: WeakRef<AbortSignal>[] = [];
   for (let run = 0; run < RUNS; run++) {
     const signal = prober.signalFor(undefined);
