@@ -54,14 +54,15 @@ interface Suffix {
 
 /**
  * The targets of pointers in each message, by their offsets. Each is read once, so that the size of the message bounds
- * the work, however its names point at each other.
+ * the work, however its names point at each other. A message is an array of its own, whose bytes nobody changes.
  */
 const suffixesIn = new WeakMap<Uint8Array, Map<number, Suffix>>();
 
 /**
- * Reads the name at the reader's offset, whose pointers lead into the whole message; RFC 1035 section 4.1.4. Throws
- * DnsFormatError for a name that is cut short, has more than 255 bytes or 126 pointers, an unknown label type, or a
- * pointer that does not lead backwards.
+ * Reads the name at the reader's offset, whose pointers lead into the whole message; RFC 1035 section 4.1.4. A name has at
+ * most 255 bytes and 126 pointers.
+ *
+ * @throws DnsFormatError if it has more, is cut short, has a label of an unknown type, or a pointer to itself or behind it
  */
 export function readName(reader: ByteReader): string {
   const { text, end } = readSuffix(reader.bytes, reader.offset, reader.end, 0);

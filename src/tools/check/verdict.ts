@@ -296,12 +296,13 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     const besides = isRedirected(worst) ? "" : beside;
     return conclude(worst.finding, `${whose}${fault}${router}${besides}`, worst);
   }
+  const unknown = `Whether ${subject} works over IPv6 is not known`;
   if (!isProven(six, port)) {
     const open = steps
       .filter(({ name, status }) => DECISIVE.includes(name) && status === "skipped")
       .find((step) => !isOfIpv4(step));
     const but = fault ? `; ${fault}` : "";
-    const first = `Whether ${subject} works over IPv6 is not known${but}${overIpv4}`;
+    const first = `${unknown}${but}${overIpv4}`;
     return conclude("unknown", first, open, { advice: AGAIN });
   }
   if (worst) {
@@ -339,9 +340,8 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
   }
   const isRead = !isWeb(port) || byFamily(rows)[0].some((row) => row.isRead);
   if (!isRead && !(warning && isUnsteady(warning))) {
-    const first = `Whether ${subject} works over IPv6 is not known${overIpv4}`;
     const evidence = `It answers, and no body was read in time. ${countedText(rows)}`;
-    return conclude("unknown", first, undefined, { evidence, advice: AGAIN });
+    return conclude("unknown", `${unknown}${overIpv4}`, undefined, { evidence, advice: AGAIN });
   }
   if (!warning) {
     const first = `${subject} works over IPv6${isMost ? ` at ${tried}` : ""}${compared}`;
