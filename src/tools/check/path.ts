@@ -1,8 +1,18 @@
 /** The way to an address, as the measurements of a check have found it. */
+import type { Call } from "../../api/endpoint.ts";
+import { mtr } from "../mtr/endpoint.ts";
 import type { MtrResult } from "../mtr/result.ts";
+import { mtu } from "../mtu/endpoint.ts";
 import type { MtuResult } from "../mtu/result.ts";
-import type { TraceResult } from "../trace/result.ts";
+import { traceroute } from "../trace/endpoint.ts";
+import type { Hop, TraceResult } from "../trace/result.ts";
+import { judgeMtr, judgeMtu, judgeTrace } from "./judge.ts";
+import { worked } from "./ledger.ts";
 import type { CheckPath, Verdict } from "./result.ts";
+import type { RunningCheck } from "./running.ts";
+
+/** Rounds of mtr. */
+const ROUNDS = "20";
 
 /** What has measured the way to an address, as far as it has ended. */
 export interface Way {
@@ -33,7 +43,7 @@ const shown = ({ hop, ip, hostname, details }: Omit<PathHop, "rtt">, rtt: number
 };
 
 /** The hops of a trace, with the fields that a check shows. */
-export const tracedHops = (hops: TraceResult["hops"]) => hops.map((hop) => shown(hop, hop.rtt));
+const tracedHops = (hops: TraceResult["hops"]) => hops.map((hop) => shown(hop, hop.rtt));
 
 /** The hops by whichever measurement heard more of them, and behind which of them it breaks. */
 export function pathOf({ ip, mtu, mtr, trace }: Way, { code, at }: Pick<Verdict, "code" | "at">) {
@@ -53,4 +63,49 @@ export function pathOf({ ip, mtu, mtr, trace }: Way, { code, at }: Pick<Verdict,
   const brokenAfter = hopOf(at) || narrow || last;
   const reached = hopOf(ip) === hops.at(-1)?.hop;
   return { ip, reached, hops, ...(brokenAfter && { brokenAfter }) };
+}
+
+/** Shows each hop of a trace when it is first heard. */
+function pathShower({ onEvent }: RunningCheck, ip: string): Call["onEvent"] {
+  const found: Hop[] = [];
+  return (event, data) => {
+    if (event !== "hop") return;
+    const hop = data as Hop;
+    const isNew = found[hop.hop - 1]?.ip == null;
+    found[hop.hop - 1] = hop;
+    // A network decides how often a hop changes.
+    if (!isNew) return;
+    const hops = tracedHops(found.filter((each) => each !== undefined));
+    onEvent?.("path", { ip, reached: hop.ip === ip, hops } satisfies CheckPath);
+  };
+}
+
+/** Measures the way to an address: its path MTU, its loss and its hops. */
+export async function measurePath(check: RunningCheck, ip: string): Promise<Way> {
+  const heard = check.rows.filter((row) => row.ip === ip && worked(row)).map(({ kind }) => kind);
+  const [isOpen, isSilent] = [heard.includes("connect"), !heard.includes("echo")];
+  const overIcmp = { target: ip };
+  const overTcp = { target: ip, protocol: "tcp", port: `${check.port}` };
+  const way: Way = { ip };
+  await Promise.all([
+    check.take("mtu", ip, async () => {
+      way.mtu = await check.ask<MtuResult>(mtu, overIcmp);
+      return judgeMtu(way.mtu);
+    }),
+    check.take("mtr", ip, async () => {
+      // A port gets few SYNs, so the rounds send them only where echo requests are not answered and the port is open.
+      const isOverTcp = isOpen && isSilent;
+      const texts = { ...(isOverTcp ? overTcp : overIcmp), rounds: ROUNDS };
+      way.mtr = await check.ask<MtrResult>(mtr, texts);
+      return judgeMtr(way.mtr, isOverTcp);
+    }),
+    check.take("trace", ip, async () => {
+      // Over TCP there too, and where the port alone is silent.
+      const texts = isOpen === isSilent ? overTcp : overIcmp;
+      const onEvent = pathShower(check, ip);
+      way.trace = await check.ask<TraceResult>(traceroute, texts, { onEvent });
+      return judgeTrace(way.trace);
+    }),
+  ]);
+  return way;
 }
