@@ -9,13 +9,14 @@ import { here } from "../here/endpoint.ts";
 import type { HereResult, HereStep } from "../here/result.ts";
 import type { Services } from "../services.ts";
 import type { Target } from "../target.ts";
+import { compareFamilies } from "./compare.ts";
 import { judgeHere } from "./judge.ts";
 import { askZoneServers, lookUp } from "./names.ts";
 import { isHeard, measurePath } from "./path.ts";
 import type { Ended } from "./result.ts";
 import { beginCheck, type RunningCheck } from "./running.ts";
 import { tryIpv4, tryIpv6 } from "./tries.ts";
-import { checkVerdict, compareFamilies, MAX_ADDRESSES, mayBeHere } from "./verdict.ts";
+import { checkVerdict, MAX_ADDRESSES, mayBeHere } from "./verdict.ts";
 
 /** Tries each IPv6 address that is found, up to a number, and measures the way to one of them. */
 function createAddresses(check: RunningCheck) {

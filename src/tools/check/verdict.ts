@@ -1,12 +1,28 @@
+/** The conclusion of a check, a function of what was heard. */
 import { capitalized, firstTrue, numberText, quote, shareText } from "../../util/text.ts";
 import { CODE_TABLE } from "../here/codes.ts";
 import type { HereResult } from "../here/result.ts";
-import { CODES, FINDINGS, type Finding, NOUNS } from "./findings.ts";
-import { type Doubt, isOffInternet } from "./judge.ts";
+import { speedOf } from "./compare.ts";
+import {
+  type Finder,
+  faultOf,
+  hasFound,
+  isFailed,
+  isHung,
+  isOfCertificate,
+  isOfIpv4,
+  isOneOf,
+  isRedirected,
+  isRefused,
+  isSilent,
+  isUnsteady,
+  worstOf,
+} from "./fault.ts";
+import { FINDINGS, NOUNS } from "./findings.ts";
+import type { Doubt } from "./judge.ts";
 import {
   type Attempt,
   byFamily,
-  byText,
   hasFailed,
   isIpv6,
   isLost,
@@ -16,95 +32,11 @@ import {
   worked,
   workedText,
 } from "./ledger.ts";
-import type { Seen, Step, Verdict } from "./result.ts";
+import type { Step, Verdict } from "./result.ts";
 import { PLAIN_PORT, TLS_PORT } from "./transaction.ts";
 import { causeText, viewsOf } from "./views.ts";
 
 export const isWeb = (port: number) => port === PLAIN_PORT || port === TLS_PORT;
-
-const isOfIpv4 = ({ ip }: Step) => ip !== undefined && !isIpv6(ip);
-
-/** A step that has found something. */
-type Finder = Step & { readonly finding: Finding };
-
-const hasFound = (step: Step): step is Finder => step.finding !== undefined;
-
-const rankOf = ({ finding }: Finder) => CODES.indexOf(finding);
-
-/** The worst of some steps; undefined if all are well. */
-const worstOf = (steps: readonly Step[]): Finder | undefined =>
-  steps
-    .filter(hasFound)
-    .toSorted((a, b) => rankOf(a) - rankOf(b) || byText(a.ip ?? "", b.ip ?? ""))[0];
-
-const isFailed = ({ status }: Step) => status === "fail";
-
-/** IPv6 that is slower by as much is a finding: people notice a tenth of a second. */
-const SLOWER_MS = 50;
-
-/** Times that differ by less count as equal: this process has other work between them. */
-const SAME_MS = 5;
-
-/** Standard errors within which 99 % of a normal distribution are. */
-const Z = 2.58;
-
-/**
- * By how many milliseconds connections over IPv6 take longer than over IPv4: the shift of Hodges and Lehmann, and its 99 %
- * interval by the rank sum of Mann and Whitney. Null if there are too few.
- */
-export function slownessOf(six: readonly number[], four: readonly number[]) {
-  const shifts = six.flatMap((a) => four.map((b) => a - b)).toSorted((a, b) => a - b);
-  const pairs = shifts.length;
-  const spread = Math.sqrt((pairs * (six.length + four.length + 1)) / 12);
-  const outside = Math.floor(pairs / 2 - Z * spread);
-  const [least, most] = [shifts[outside], shifts[pairs - 1 - outside]];
-  if (outside < 0 || least === undefined || most === undefined) return null;
-  return { least, most, shift: ((shifts[(pairs - 1) >> 1] ?? 0) + (shifts[pairs >> 1] ?? 0)) / 2 };
-}
-
-/** How long connections over IPv6 take against those over IPv4; null if that is not clear. */
-function speedOf(rows: readonly Attempt[]): { slowerMs: number; text: string } | null {
-  const [six, four] = byFamily(ofKind(rows, "connect").filter(worked));
-  const msOf = (opened: readonly Attempt[]) => opened.map(({ ms }) => ms);
-  const addresses = [...Map.groupBy(six, ({ ip }) => ip).values()];
-  const all = addresses.flatMap((opened) => slownessOf(msOf(opened), msOf(four)) ?? []);
-  // Clients take the fastest address.
-  const [slowness] = all.toSorted((a, b) => a.shift - b.shift);
-  if (slowness === undefined) return null;
-  const { least, most, shift } = slowness;
-  const ms = Math.round(Math.abs(shift));
-  if (-SAME_MS < least && most < SAME_MS) return { slowerMs: 0, text: "IPv4 connects as fast" };
-  if (ms < SAME_MS || (least <= 0 && most >= 0)) return null;
-  const [slowerMs, how] = shift > 0 ? [ms, "faster"] : [-ms, "slower"];
-  return { slowerMs, text: `IPv4 connects ${ms} ms ${how}` };
-}
-
-/** The response with the worst HTTP status. */
-const worstAnswer = (rows: readonly Attempt[]) =>
-  rows
-    .filter(({ httpStatus }) => httpStatus !== undefined)
-    .toSorted((a, b) => (b.httpStatus ?? 0) - (a.httpStatus ?? 0) || byText(a.ip, b.ip))[0];
-
-/** Compares the families: their HTTP responses, certificates and times; null if only one has answered. */
-export function compareFamilies(rows: readonly Attempt[]): Seen | null {
-  const families = byFamily(rows);
-  if (!families.every((all) => ofKind(all, "connect").some(worked))) return null;
-  // More requests go to IPv6, and a server may limit them.
-  const turns = Math.max(...ofKind(families[1], "request").map(({ turn }) => turn));
-  const [six, four] = families.map((all) => worstAnswer(all.filter(({ turn }) => turn <= turns)));
-  // A redirect or a cache may differ; an error where the other family has none is seen by users.
-  if (six && four && (six.httpStatus ?? 0) >= 400 && (four.httpStatus ?? 0) < 400) {
-    const text = `${six.ip} answers with status ${six.httpStatus}, and ${four.ip} with ${four.httpStatus}.`;
-    return { finding: "http-differs", text };
-  }
-  const chains = families.map((all) => new Set(all.flatMap(({ chain = [] }) => chain)));
-  const [own, other] = chains.filter(({ size }) => size > 0);
-  const differs = own && other?.isDisjointFrom(own);
-  const certificates = differs ? " Their chains of certificates differ." : "";
-  const speed = speedOf(rows);
-  const text = `${speed?.text ?? "Which of the families connects faster is not clear"}.${certificates}`;
-  return (speed?.slowerMs ?? 0) < SLOWER_MS ? { text } : { finding: "slower", text };
-}
 
 /** Addresses of IPv6 that are connected to. */
 export const MAX_ADDRESSES = 8;
@@ -175,7 +107,7 @@ export function checkVerdict(
   hearing: Hearing,
   near: NearSide = { here: null, isPathHeard: false },
 ): Verdict {
-  const verdict = verdictOnName(subject, port, hearing, near.isPathHeard);
+  const verdict = verdictOnName(factsOf(subject, port, hearing, near.isPathHeard));
   // An address that not every network reaches needs no other explanation.
   const isSpecial = hearing.steps.some(({ finding }) => finding === "special-address");
   const fault = isSpecial ? undefined : faultHere(near, verdict);
@@ -188,6 +120,11 @@ export function checkVerdict(
     ...{ evidence: near.here.details.verdict.text, advice: null },
   });
 }
+
+const AGAIN = "Test again after a minute.";
+
+/** The steps without which it is not known whether an address works. */
+const DECISIVE: readonly Step["name"][] = ["names", "tcp", "tls", "http"];
 
 const OVER_IPV4 = "; over IPv4 it works";
 
@@ -224,7 +161,8 @@ function countedText(rows: readonly Attempt[]): string {
   return `${workedText(transactionsOf(six), "transaction")} over IPv6 worked${answered}.`;
 }
 
-function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHeard: boolean) {
+/** What a verdict on a name rests on: addresses with which filters answer are left out. */
+function factsOf(subject: string, port: number, hearing: Hearing, isPathHeard: boolean) {
   const doubted = hearing.doubted?.filter(({ isNowhere }) => isNowhere) ?? [];
   const doubtOf = ({ ip }: Pick<Step, "ip">) => doubted.find((each) => each.ip === ip);
   const rows = hearing.rows.filter((row) => !doubtOf(row));
@@ -238,195 +176,216 @@ function verdictOnName(subject: string, port: number, hearing: Hearing, isPathHe
     : broken
       ? `; over IPv4 (${broken.ip}) it does not work`
       : "";
-  const beside = broken ? `${overIpv4} either` : overIpv4;
   const speed = speedOf(rows);
-  const compared = broken ? overIpv4 : speed ? `; ${speed.text}` : "";
-  const filled = (text: string, ip = "its address") =>
-    text.replaceAll("{port}", String(port)).replaceAll("{ip}", ip);
-  const says = ({ finding }: Finder) => filled(FINDINGS[finding].words);
-  const conclude = (code: Code, first: string, shown?: Step, more?: Partial<Verdict>) => {
-    const row = code === "works" ? undefined : FINDINGS[code];
-    const about = shown?.finding ? FINDINGS[shown.finding] : row;
-    const isHeard = isPathHeard && shown?.finding === "no-answer";
-    return verdictOf({
-      code,
-      answer: row?.answer ?? (row?.status === "fail" ? "no" : "yes"),
-      ...{ headline: `${first}.`, evidence: shown?.text ?? null },
-      advice: about?.advice ? filled(about.advice, shown?.ip) : null,
-      fault: about ? (isHeard ? "site" : (about.fault ?? "site")) : null,
-      ...(shown?.at && { at: shown.at }),
-      ...more,
-    });
-  };
-  const names = steps.filter(hasFound).find(({ name }) => name === "names");
-  if (names && isFailed(names)) {
-    if (names.finding === "no-such-name") {
-      const [fact, advice] = names.text.replace(quote(subject), subject).slice(0, -1).split("; ");
-      const more = advice && { advice: `${capitalized(advice)}.` };
-      return conclude("no-such-name", `${fact}`, names, { evidence: null, ...more });
-    }
-    const others = names.finding === "dnssec-bogus" ? "" : beside;
-    return conclude(names.finding, `${subject} ${says(names)}${others}`, names);
-  }
   const byIp = Map.groupBy(six, ({ ip = "" }) => ip);
-  const ips = [...byIp.keys()];
-  const faults = [...byIp.values()].flatMap((all) => faultOf(all, isPathHeard) ?? []);
+  const faults = [...byIp.values()].flatMap((own) => faultOf(own, isPathHeard) ?? []);
   const worst = worstOf(faults);
-  const fault = worst && `${worst.ip} ${says(worst)}`;
   // The first sentence is passed on without the evidence, so it names the router.
   const router = worst?.at && FINDINGS[worst.finding].fault === "path" ? ` (${worst.at})` : "";
-  const [some, every] = [numberText(faults.length), numberText(ips.length)];
-  const isMost = addresses > ips.length;
-  const tried = isMost
-    ? `the ${ips.length} of ${addresses} addresses that were checked`
-    : `its ${every} addresses`;
-  if (worst && faults.length === ips.length) {
-    const isTranslated = names?.finding === "translator-only";
-    const made = isTranslated ? "a translator (NAT64) makes its addresses of IPv4, and " : "";
-    const none = ips.length === 2 ? "neither" : "none";
-    const of = ips.length === 1 ? "" : `${none} of ${tried} works, and `;
-    const isUntold = FINDINGS[worst.finding].answer === "not-from-here";
-    const outcome = isUntold
-      ? `Whether ${subject} works over IPv6 cannot be told from here: `
-      : worst.ip === subject
-        ? ""
-        : `${subject} does not work over IPv6: `;
-    const whose = outcome && `${outcome}${made}${of}`;
-    // Redirects are followed over IPv6 alone.
-    const besides = isRedirected(worst) ? "" : beside;
-    return conclude(worst.finding, `${whose}${fault}${router}${besides}`, worst);
-  }
-  const unknown = `Whether ${subject} works over IPv6 is not known`;
-  if (!isProven(six, port)) {
-    const open = steps
-      .filter(({ name, status }) => DECISIVE.includes(name) && status === "skipped")
-      .find((step) => !isOfIpv4(step));
-    const but = fault ? `; ${fault}` : "";
-    const first = `${unknown}${but}${overIpv4}`;
-    return conclude("unknown", first, open, { advice: AGAIN });
-  }
-  if (worst) {
-    const isElsewhere = ({ ip }: Step) => faults.every((each) => each.ip !== ip);
-    const unsteady = worstOf(six.filter((step) => isUnsteady(step) && isElsewhere(step)));
-    const silent = faults.filter(isSilent).length;
-    const delayed = silent === faults.length ? "are delayed" : "are delayed or fail";
-    // Clients go on to another address.
-    const meets = faults.every(isRefused) ? "fail at first" : silent === 0 ? "fail" : delayed;
-    const share = 2 * faults.length === ips.length ? "half of" : `${some} in ${every}`;
-    const consequence = `, so about ${share} new connections ${meets}`;
-    // Clients elsewhere may have a route where this machine has none, or none where it has one.
-    const isForAll =
-      !isMost &&
-      !unsteady &&
-      faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");
-    const first = `${subject} works over IPv6, but not at ${some} of ${tried}${isForAll ? consequence : ""}: ${fault}${router}`;
-    const besides = unsteady ? `; ${unsteady.ip} ${says(unsteady)}` : "";
-    const doubt = hearing.doubted?.find(({ ip }) => ip === worst.ip);
-    const evidence = [
-      worst.text,
-      unsteady && `At ${unsteady.ip}, ${unsteady.text}`,
-      doubt && `${doubt.resolver} alone has ${doubt.ip}.`,
-    ];
-    const more = { evidence: evidence.filter(Boolean).join(" ") };
-    return conclude("partly", `${first}${besides}${compared}`, worst, more);
-  }
-  const warning = worstOf(steps.filter((step) => !isOfIpv4(step)));
-  const others = [...Map.groupBy(all.filter(doubtOf), ({ ip }) => ip).values()];
-  const wrong = worstOf(others.flatMap((each) => faultOf(each, isPathHeard) ?? []));
-  if (wrong && (!warning || warning.finding === "no-echo")) {
-    const { resolver, text } = doubtOf(wrong) as Doubt;
-    const first = `${subject} works over IPv6, but ${resolver} alone has ${wrong.ip}, which ${says(wrong)}`;
-    return conclude("resolvers-differ", first, undefined, { evidence: text });
-  }
-  const isRead = !isWeb(port) || byFamily(rows)[0].some((row) => row.isRead);
-  if (!isRead && !(warning && isUnsteady(warning))) {
-    const evidence = `It answers, and no body was read in time. ${countedText(rows)}`;
-    return conclude("unknown", `${unknown}${overIpv4}`, undefined, { evidence, advice: AGAIN });
-  }
-  if (!warning) {
-    const first = `${subject} works over IPv6${isMost ? ` at ${tried}` : ""}${compared}`;
-    return conclude("works", first, undefined, { evidence: countedText(rows) });
-  }
-  const { finding } = warning;
-  if (isUnsteady(warning)) {
-    const stopped = new Set(six.filter(isOneOf("stopped")).map(({ ip }) => ip)).size;
-    const how = firstTrue({
-      "works over IPv6 only sometimes": finding === "sometimes",
-      "worked over IPv6, and then stopped": stopped === ips.length,
-      [`works over IPv6, but ${numberText(stopped)} of ${tried} worked, and then stopped`]: true,
-    });
-    const counted = failedText(rows, ips);
-    const first = `${subject} ${how}${counted ? `: ${counted}` : ""}${overIpv4}`;
-    const failures = byFamily(rows)[0].filter((row) => hasFailed(row) && row.kind !== "echo");
-    // Any network on the path may lose packets, and a router is not the site.
-    const isSilence = failures.every((row) => isLost(row) || isHung(row));
-    const fault = warning.at ? "path" : isSilence && failures.some(isLost) ? "unknown" : "site";
-    const where = ips.length > 1 && warning.ip ? `At ${warning.ip}, ` : "";
-    const reason = typical(failures)?.reason ?? "";
-    const cause = warning.at ? "unreachable" : isOfCertificate(reason) ? reason : finding;
-    const advice = FINDINGS[cause].advice ?? null;
-    return conclude(finding, first, warning, {
-      ...{ fault, advice, evidence: `${where}${warning.text}` },
-    });
-  }
-  if (finding === "unknown") {
-    const first = `Whether ${subject} always works over IPv6 is not known: it ${says(warning)}`;
-    return conclude(finding, `${first}${overIpv4}`, warning);
-  }
-  const first = `${subject} works over IPv6, but ${says(warning)}`;
-  return conclude(finding, `${first}${finding === "slower" ? "" : compared}`, warning);
+  const isMost = addresses > byIp.size;
+  return {
+    ...{ subject, port, isPathHeard, rows, steps, six, faults, worst, isMost, overIpv4 },
+    beside: broken ? `${overIpv4} either` : overIpv4,
+    compared: broken ? overIpv4 : speed ? `; ${speed.text}` : "",
+    names: steps.filter(hasFound).find(({ name }) => name === "names"),
+    warning: worstOf(steps.filter((step) => !isOfIpv4(step))),
+    ips: [...byIp.keys()],
+    tried: isMost
+      ? `the ${byIp.size} of ${addresses} addresses that were checked`
+      : `its ${numberText(byIp.size)} addresses`,
+    fault: worst && `${worst.ip} ${saysOf(worst, port)}${router}`,
+    doubts: hearing.doubted ?? [],
+    filtered: all.filter(doubtOf),
+    unknown: `Whether ${subject} works over IPv6 is not known`,
+  };
 }
 
-const AGAIN = "Test again after a minute.";
+type Facts = ReturnType<typeof factsOf>;
 
-/** The steps without which it is not known whether an address works. */
-const DECISIVE: readonly Step["name"][] = ["names", "tcp", "tls", "http"];
+/** Puts the port and the address into words of the table. */
+const filled = (text: string, port: number, ip = "its address") =>
+  text.replaceAll("{port}", String(port)).replaceAll("{ip}", ip);
 
-const isOneOf =
-  (...findings: Finding[]) =>
-  ({ finding }: Pick<Step, "finding">) =>
-    finding !== undefined && findings.includes(finding);
+const saysOf = ({ finding }: Finder, port: number) => filled(FINDINGS[finding].words, port);
 
-const isSilent = isOneOf("port-silent", "no-answer");
+/**
+ * A conclusion with the fault and the advice that its code has.
+ *
+ * @param first the headline, without its full stop
+ * @param shown the step that is its evidence
+ */
+function conclude(
+  { port, isPathHeard }: Facts,
+  code: Code,
+  first: string,
+  shown?: Step,
+  more?: Partial<Verdict>,
+): Verdict {
+  const row = code === "works" ? undefined : FINDINGS[code];
+  const about = shown?.finding ? FINDINGS[shown.finding] : row;
+  const isHeard = isPathHeard && shown?.finding === "no-answer";
+  return verdictOf({
+    code,
+    answer: row?.answer ?? (row?.status === "fail" ? "no" : "yes"),
+    ...{ headline: `${first}.`, evidence: shown?.text ?? null },
+    advice: about?.advice ? filled(about.advice, port, shown?.ip) : null,
+    fault: about ? (isHeard ? "site" : (about.fault ?? "site")) : null,
+    ...(shown?.at && { at: shown.at }),
+    ...more,
+  });
+}
 
-const isUnreached = isOneOf("not-sent", "unreachable", "rejected", "path-loop", "no-answer");
-
-const isUnsteady = isOneOf("stopped", "sometimes");
-
-const isRefused = isOneOf("port-closed", "not-opened", "rejected", "unreachable");
-
-const isOfCertificate = (reason: string): reason is Finding => reason.startsWith("certificate-");
-
-const isRedirected = isOneOf("redirect-broken", "redirect-loop", "redirect-without-ipv6");
-
-const isHung = isOneOf("tls-silent", "http-silent", "response-incomplete");
-
-/** Silence from the first router on does not tell a site from the network of this machine. */
-const OWN_WAY = " Nothing on the way answers, so the network of this machine may be at fault.";
-
-/** The failure of an address, with what explains it; undefined if it has none. */
-function faultOf(steps: readonly Step[], isPathHeard: boolean): Finder | undefined {
-  const of = (name: Step["name"]) => steps.find((step) => step.name === name);
-  // A trace over another protocol may take another path than the connections.
-  const isClosed = of("tcp")?.status === "fail";
-  const failed = steps.filter(
-    ({ name, status }) => status === "fail" && (name !== "trace" || isClosed),
-  );
-  const fault = worstOf(failed.filter(({ finding }) => finding !== "stopped"));
-  if (fault === undefined) return undefined;
-  const [policy, mtu, trace] = [of("policy"), of("mtu"), of("trace")];
-  if (policy?.finding && isUnreached(fault)) {
-    const isOff = fault.ip !== undefined && isOffInternet(fault.ip);
-    return { ...fault, text: policy.text, ...(isOff && { finding: "not-public" }) };
+/** The name has no IPv6 address, or resolvers do not tell. */
+function ofNoAddress(facts: Facts) {
+  const { subject, names, beside } = facts;
+  if (!names || !isFailed(names)) return null;
+  if (names.finding === "no-such-name") {
+    const [fact, advice] = names.text.replace(quote(subject), subject).slice(0, -1).split("; ");
+    const more = advice && { advice: `${capitalized(advice)}.` };
+    return conclude(facts, "no-such-name", `${fact}`, names, { evidence: null, ...more });
   }
-  if (isHung(fault) && mtu && mtu.ms > 0) {
-    return mtu.finding === "large-packets"
-      ? { ...fault, finding: "mtu-black-hole", text: mtu.text }
-      : { ...fault, text: `${fault.text} ${mtu.text}` };
+  const others = names.finding === "dnssec-bogus" ? "" : beside;
+  const first = `${subject} ${saysOf(names, facts.port)}${others}`;
+  return conclude(facts, names.finding, first, names);
+}
+
+/** No address works. */
+function ofNoWorking(facts: Facts) {
+  const { subject, names, ips, faults, worst, fault } = facts;
+  if (!worst || faults.length < ips.length) return null;
+  const isTranslated = names?.finding === "translator-only";
+  const made = isTranslated ? "a translator (NAT64) makes its addresses of IPv4, and " : "";
+  const none = ips.length === 2 ? "neither" : "none";
+  const of = ips.length === 1 ? "" : `${none} of ${facts.tried} works, and `;
+  const isUntold = FINDINGS[worst.finding].answer === "not-from-here";
+  const outcome = isUntold
+    ? `Whether ${subject} works over IPv6 cannot be told from here: `
+    : worst.ip === subject
+      ? ""
+      : `${subject} does not work over IPv6: `;
+  // Redirects are followed over IPv6 alone.
+  const beside = isRedirected(worst) ? "" : facts.beside;
+  const whose = outcome && `${outcome}${made}${of}`;
+  return conclude(facts, worst.finding, `${whose}${fault}${beside}`, worst);
+}
+
+/** No address is known to work. */
+function ofNoneProven(facts: Facts) {
+  const { steps, six, fault } = facts;
+  if (isProven(six, facts.port)) return null;
+  const open = steps
+    .filter(({ name, status }) => DECISIVE.includes(name) && status === "skipped")
+    .find((step) => !isOfIpv4(step));
+  const but = fault ? `; ${fault}` : "";
+  const first = `${facts.unknown}${but}${facts.overIpv4}`;
+  return conclude(facts, "unknown", first, open, { advice: AGAIN });
+}
+
+/** Some addresses work, and others do not. */
+function ofSomeWorking(facts: Facts) {
+  const { subject, port, six, ips, faults, worst, fault, isMost } = facts;
+  if (!worst) return null;
+  const isElsewhere = ({ ip }: Step) => faults.every((each) => each.ip !== ip);
+  const unsteady = worstOf(six.filter((step) => isUnsteady(step) && isElsewhere(step)));
+  const silent = faults.filter(isSilent).length;
+  const delayed = silent === faults.length ? "are delayed" : "are delayed or fail";
+  // Clients go on to another address.
+  const meets = faults.every(isRefused) ? "fail at first" : silent === 0 ? "fail" : delayed;
+  const [some, every] = [numberText(faults.length), numberText(ips.length)];
+  const share = 2 * faults.length === ips.length ? "half of" : `${some} in ${every}`;
+  // Clients elsewhere may have a route where this machine has none, or none where it has one.
+  const isForAll =
+    !isMost &&
+    !unsteady &&
+    faults.every(({ name, finding }) => name !== "policy" && finding !== "not-sent");
+  const consequence = isForAll ? `, so about ${share} new connections ${meets}` : "";
+  const first = `${subject} works over IPv6, but not at ${some} of ${facts.tried}${consequence}: ${fault}`;
+  const beside = unsteady ? `; ${unsteady.ip} ${saysOf(unsteady, port)}` : "";
+  const doubt = facts.doubts.find(({ ip }) => ip === worst.ip);
+  const evidence = [
+    worst.text,
+    unsteady && `At ${unsteady.ip}, ${unsteady.text}`,
+    doubt && `${doubt.resolver} alone has ${doubt.ip}.`,
+  ];
+  const more = { evidence: evidence.filter(Boolean).join(" ") };
+  return conclude(facts, "partly", `${first}${beside}${facts.compared}`, worst, more);
+}
+
+/** An address does not work that one resolver alone has. */
+function ofDoubted(facts: Facts) {
+  const { subject, warning } = facts;
+  const others = [...Map.groupBy(facts.filtered, ({ ip }) => ip).values()];
+  const wrong = worstOf(others.flatMap((each) => faultOf(each, facts.isPathHeard) ?? []));
+  const doubt = facts.doubts.find(({ ip }) => ip === wrong?.ip);
+  if (!wrong || !doubt || (warning && warning.finding !== "no-echo")) return null;
+  const { resolver, text } = doubt;
+  const first = `${subject} works over IPv6, but ${resolver} alone has ${wrong.ip}, which ${saysOf(wrong, facts.port)}`;
+  return conclude(facts, "resolvers-differ", first, undefined, { evidence: text });
+}
+
+/** Nothing failed, and no response was read to its end. */
+function ofNoneRead(facts: Facts) {
+  const { port, rows, warning } = facts;
+  const isRead = !isWeb(port) || byFamily(rows)[0].some((row) => row.isRead);
+  if (isRead || (warning && isUnsteady(warning))) return null;
+  const evidence = `It answers, and no body was read in time. ${countedText(rows)}`;
+  const more = { evidence, advice: AGAIN };
+  return conclude(facts, "unknown", `${facts.unknown}${facts.overIpv4}`, undefined, more);
+}
+
+/** Some attempts at an address fail, from a moment on or now and then. */
+function ofUnsteady(facts: Facts) {
+  const { rows, ips, warning } = facts;
+  if (!warning || !isUnsteady(warning)) return null;
+  const { finding } = warning;
+  const stopped = new Set(facts.six.filter(isOneOf("stopped")).map(({ ip }) => ip)).size;
+  const how = firstTrue({
+    "works over IPv6 only sometimes": finding === "sometimes",
+    "worked over IPv6, and then stopped": stopped === ips.length,
+    [`works over IPv6, but ${numberText(stopped)} of ${facts.tried} worked, and then stopped`]: true,
+  });
+  const counted = failedText(rows, ips);
+  const first = `${facts.subject} ${how}${counted ? `: ${counted}` : ""}${facts.overIpv4}`;
+  const failures = byFamily(rows)[0].filter((row) => hasFailed(row) && row.kind !== "echo");
+  // Any network on the path may lose packets, and a router is not the site.
+  const isSilence = failures.every((row) => isLost(row) || isHung(row));
+  const fault = warning.at ? "path" : isSilence && failures.some(isLost) ? "unknown" : "site";
+  const where = ips.length > 1 && warning.ip ? `At ${warning.ip}, ` : "";
+  const reason = typical(failures)?.reason ?? "";
+  const cause = warning.at ? "unreachable" : isOfCertificate(reason) ? reason : finding;
+  const advice = FINDINGS[cause].advice ?? null;
+  const evidence = `${where}${warning.text}`;
+  return conclude(facts, finding, first, warning, { fault, advice, evidence });
+}
+
+/** It works, perhaps worse than it could. */
+function ofWorking(facts: Facts): Verdict {
+  const { subject, warning, compared } = facts;
+  if (!warning) {
+    const at = facts.isMost ? ` at ${facts.tried}` : "";
+    const evidence = countedText(facts.rows);
+    const first = `${subject} works over IPv6${at}${compared}`;
+    return conclude(facts, "works", first, undefined, { evidence });
   }
-  // For a silent port, the trace says how far probes come; for a closed one, who may have answered.
-  const explains = isSilent(fault) ? "skipped" : fault.finding === "port-closed" ? "ok" : null;
-  if (trace?.status !== explains) return fault;
-  const own = isSilent(fault) && !isPathHeard ? OWN_WAY : "";
-  return { ...fault, text: `${fault.text} ${trace.text}${own}` };
+  const { finding } = warning;
+  const says = saysOf(warning, facts.port);
+  const first =
+    finding === "unknown"
+      ? `Whether ${subject} always works over IPv6 is not known: it ${says}${facts.overIpv4}`
+      : `${subject} works over IPv6, but ${says}${finding === "slower" ? "" : compared}`;
+  return conclude(facts, finding, first, warning);
+}
+
+/** The conclusions in their order, of which the first that applies stands; without one, it works. */
+const CONCLUSIONS = [
+  ...[ofNoAddress, ofNoWorking, ofNoneProven, ofSomeWorking],
+  ...[ofDoubted, ofNoneRead, ofUnsteady],
+];
+
+function verdictOnName(facts: Facts): Verdict {
+  for (const conclusion of CONCLUSIONS) {
+    const verdict = conclusion(facts);
+    if (verdict) return verdict;
+  }
+  return ofWorking(facts);
 }

@@ -1,6 +1,7 @@
 /** The conclusion of a check over random ledgers: nothing is claimed that was not counted. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { compareFamilies, slownessOf } from "../../../src/tools/check/compare.ts";
 import {
   CODES,
   FAILURES,
@@ -19,12 +20,7 @@ import {
   worked,
 } from "../../../src/tools/check/ledger.ts";
 import type { Seen, Step } from "../../../src/tools/check/result.ts";
-import {
-  checkVerdict,
-  compareFamilies,
-  type Hearing,
-  slownessOf,
-} from "../../../src/tools/check/verdict.ts";
+import { checkVerdict, type Hearing } from "../../../src/tools/check/verdict.ts";
 import { stepOf, viewsOf } from "../../../src/tools/check/views.ts";
 import type { DnsResult } from "../../../src/tools/dns/result.ts";
 import type { MtrResult } from "../../../src/tools/mtr/result.ts";
