@@ -1,21 +1,21 @@
 import { formatIpv4, type Ipv4Address, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, ipv6ToBytes, isIpv4Mapped } from "./ipv6.ts";
 
-/** Two or more groups that are zero, where no group has a leading zero. */
-const ZERO_GROUPS = /\b0(?::0)+/g;
-
 /** The canonical text of RFC 5952: lower case, longest run of zero groups compressed, `::ffff:192.0.2.1` for mapped addresses. */
 export function formatIpv6(address: Ipv6Address): string {
   if (isIpv4Mapped(address)) return `::ffff:${formatIpv4(ipv4FromWord(address.word3))}`;
-  const text = groupsOf(address)
-    .map((group) => group.toString(16))
-    .join(":");
-  // The first of the longest, section 4.2.3.
-  const [run] = [...text.matchAll(ZERO_GROUPS)].sort(([a], [b]) => b.length - a.length);
-  if (run === undefined) return text;
-  const end = run.index + run[0].length;
-  return `${text.slice(0, Math.max(0, run.index - 1))}::${text.slice(end + 1)}`;
+  const groups = groupsOf(address);
+  // The first of the longest runs of two zero groups or more, section 4.2.
+  let [longest, end] = [1, 0];
+  for (let at = 0, run = 0; at < groups.length; at++) {
+    run = groups[at] === 0 ? run + 1 : 0;
+    if (run > longest) [longest, end] = [run, at + 1];
+  }
+  if (end === 0) return hexOf(groups);
+  return `${hexOf(groups.slice(0, end - longest))}::${hexOf(groups.slice(end))}`;
 }
+
+const hexOf = (groups: readonly number[]) => groups.map((group) => group.toString(16)).join(":");
 
 /** Eight groups of four lower-case hex digits, 39 characters. */
 export function formatIpv6Expanded(address: Ipv6Address): string {
