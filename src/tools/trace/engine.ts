@@ -177,8 +177,10 @@ async function trace(
   if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };
   const report = describeTrace(responses, refused, route.source, target);
   const last = lastResponding(responses);
+  const isSilent = ({ ip, hop }: TraceHop) =>
+    ip === null && hop < last && (hops?.includes(hop) ?? true);
   const rows = report.hops.map((row) =>
-    row.ip === null && row.hop < last ? { ...row, others: seen.at(row.hop) } : row,
+    isSilent(row) ? { ...row, others: seen.at(row.hop) } : row,
   );
   return { kind: "done", ...route, sent, ...report, hops: rows };
 }

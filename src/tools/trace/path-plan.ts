@@ -126,6 +126,7 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
         // Links from a hop that changes are not shown.
         if (found.changing.has(hop) || (label.asked[hop + 1] ?? 0) >= MAX_ASKED) return [];
         known.add(link);
+        if (label.confirmed.has(hop)) return [];
         const labels = [...(found.levels[hop]?.get(name) ?? [])];
         const alike = labels.filter(({ shown }) => shown[hop + 1] === to);
         return found.isSure(hop, name, to, alike) ? [] : [hop, hop + 1];

@@ -68,6 +68,9 @@ export const findLoop = (responses: Responses) =>
  * one and silence, in the same order. One address at all of them is none, because a firewall may answer for others.
  */
 export function loopOf(senders: readonly (readonly string[])[]) {
+  const all = senders.flat();
+  // Nearly every path has no loop, and this shows it.
+  if (all.length - new Set(all).size < LOOP_REPEATS) return null;
   const last = senders.findLastIndex((atHop) => atHop.length > 0);
   const nodes = [...senders.slice(0, last + 1).entries()].toReversed();
   for (let length = 2; length <= MAX_LOOP_HOPS; length++) {
