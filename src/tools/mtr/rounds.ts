@@ -1,4 +1,5 @@
 import { formatIpv6 } from "../../addr/format.ts";
+import { equalIpv6, type Ipv6Address } from "../../addr/ipv6.ts";
 import type { Response } from "../../icmp/prober/response.ts";
 import { round } from "../../util/numbers.ts";
 import { mapValues } from "../../util/objects.ts";
@@ -178,7 +179,7 @@ export class Row {
   readonly ledger: Ledger = ledgerOf();
   readonly times = new TimeStatistics();
   /** With 0 received if all its answers were errors. */
-  readonly #addresses: { ip: string; scopeId: number; received: number }[] = [];
+  readonly #addresses: { from: Ipv6Address; scopeId: number; received: number }[] = [];
   #others = 0;
   /** True if a probe is known to have come as far as the hop. */
   hasArrived = false;
@@ -188,13 +189,12 @@ export class Row {
     const fate = fateOf(outcome);
     this.ledger[fate]++;
     if (typeof outcome === "string") return isUnknown(fate) ? undefined : false;
-    const { scopeId, rttMs } = outcome;
-    const ip = formatIpv6(outcome.from);
-    let known = this.#addresses.find((each) => each.ip === ip);
+    const { from, scopeId, rttMs } = outcome;
+    let known = this.#addresses.find((each) => equalIpv6(each.from, from));
     // The error of a router that is not known at this hop can be that of a nearer one.
     if (fate === "error" && known === undefined && this.#addresses.length > 0) return false;
     if (known === undefined && this.#addresses.length < MAX_LISTED) {
-      known = { ip, scopeId, received: 0 };
+      known = { from, scopeId, received: 0 };
       this.#addresses.push(known);
     }
     this.hasArrived = true;
@@ -214,13 +214,13 @@ export class Row {
     const details = zoneOf(first?.scopeId ?? 0);
     return {
       hop,
-      ip: first?.ip ?? null,
+      ip: first ? formatIpv6(first.from) : null,
       hostname: null,
       ...totals,
       cause: lostOf(totals) === 0 ? null : cause,
       ...mapValues(TIMES, (_, name) => times && round(times[name], 3)),
       addresses: sorted.map((each) => ({
-        ip: each.ip,
+        ip: formatIpv6(each.from),
         hostname: null,
         received: each.received,
         share: percent(each.received / Math.max(1, totals.received)),
