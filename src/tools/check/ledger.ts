@@ -54,11 +54,15 @@ export const ofKind = (rows: readonly Attempt[], kind: Kind) =>
  * replies take as long is only slow.
  */
 export function withRetransmitted(rows: readonly Attempt[]): Attempt[] {
-  const byIp = Map.groupBy(rows.filter(worked), ({ ip }) => ip);
+  const groups = Map.groupBy(rows.filter(worked), ({ ip }) => ip);
+  const lateMs = new Map(
+    [...groups].map(([ip, all]) => {
+      const msOf = (kind: Kind) => ofKind(all, kind).map(({ ms }) => ms);
+      return [ip, Math.max(retransmittedFromMs(msOf("syn")), ...msOf("echo"))];
+    }),
+  );
   return rows.map((row) => {
-    if (row.kind !== "syn" || !worked(row)) return row;
-    const msOf = (kind: Kind) => ofKind(byIp.get(row.ip) ?? [], kind).map(({ ms }) => ms);
-    const isLate = row.ms >= Math.max(retransmittedFromMs(msOf("syn")), ...msOf("echo"));
+    const isLate = row.kind === "syn" && worked(row) && row.ms >= (lateMs.get(row.ip) ?? Infinity);
     return isLate ? { ...row, reason: "retransmitted" } : row;
   });
 }
