@@ -1,6 +1,6 @@
 /** Changes of level: whether round-trip times or loss of the last runs differ from those before, by exact tests. */
 import { round } from "../util/numbers.ts";
-import { fisherExact } from "../util/statistics.ts";
+import { fisherExact, type Trials } from "../util/statistics.ts";
 import type { Difference } from "./result.ts";
 
 /** What a run measured; `median` is in microseconds, and null if nothing was answered. */
@@ -115,14 +115,15 @@ function lossSplit(before: readonly number[], last: readonly number[]): boolean 
       beyond((value) => value < least) >= FEW.beyond
     );
   }
-  const trials = (values: readonly number[], isLosing: boolean) => ({
+  const losing = (values: readonly number[]) => ({
     count: values.length,
-    failed: values.filter((value) => value > 0 === isLosing).length,
+    failed: values.filter((value) => value > 0).length,
   });
+  const spared = ({ count, failed }: Trials) => ({ count, failed: count - failed });
+  const [now, old] = [losing(last), losing(before)];
   // More runs lose, or fewer: the hypergeometric test of either.
-  return [true, false].some(
-    (isLosing) => fisherExact(trials(last, isLosing), trials(before, isLosing)) < LOSS.chance / 2,
-  );
+  const chance = Math.min(fisherExact(now, old), fisherExact(spared(now), spared(old)));
+  return chance < LOSS.chance / 2;
 }
 
 /**
