@@ -45,7 +45,7 @@ test.each<[name: string, causes: string, begin: LossBegin | null, ...rows: Row[]
   expect([short(found.causes), found.begin]).toEqual([causes, begin]);
 });
 
-const RUNS = 2000;
+const RUNS = 1000;
 
 /** How a network treats a probe of a hop in a round: true if it is lost on the path, or its answer is not sent. */
 interface Truth {
@@ -91,7 +91,7 @@ function share(truth: Truth, cause: LossCause, hop?: number): number {
   return count / all;
 }
 
-describe("in 2,000 runs", () => {
+describe("in 1,000 runs", () => {
   const at = (hop: number, value: number) => (each: number) => (each === hop ? value : 0);
   // biome-ignore format: a table
   test.each<[string, Truth, number]>([
