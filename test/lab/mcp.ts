@@ -1,8 +1,24 @@
 import { readdirSync, readlinkSync } from "node:fs";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { Client, type ClientOptions } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv-provider.js";
+import type {
+  JsonSchemaType,
+  JsonSchemaValidator,
+} from "@modelcontextprotocol/sdk/validation/types.js";
 import { sixscopeProgram } from "./program.ts";
+
+/** Compiles the schema of a tool's results when the first comes: the client's own way compiles those of all tools at once. */
+const whenUsed: NonNullable<ClientOptions["jsonSchemaValidator"]> = {
+  getValidator<T>(schema: JsonSchemaType) {
+    let validate: JsonSchemaValidator<T> | undefined;
+    return (result) => {
+      validate ??= new AjvJsonSchemaValidator().getValidator(schema);
+      return validate(result);
+    };
+  },
+};
 
 /** The answer of a tool: its text, its document, and whether it is an error. */
 export interface McpAnswer {
@@ -36,7 +52,7 @@ export async function startMcp(
     env: { ...environment },
     stderr: "ignore",
   });
-  const client = new Client({ name: "test", version: "1" });
+  const client = new Client({ name: "test", version: "1" }, { jsonSchemaValidator: whenUsed });
   await client.connect(transport);
   const folder = `/proc/${transport.pid}/fd`;
   let listed: Promise<unknown> | undefined;
