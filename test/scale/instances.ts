@@ -6,7 +6,7 @@ import type { ValkeyServer } from "../lab/valkey.ts";
 /** Services that share a server, and how to ask them as different clients. */
 export interface Instances extends AsyncDisposable {
   readonly services: readonly Service[];
-  /** Waits until each says that Valkey answers, or that it does not. */
+  /** Waits until each says that Valkey answers and has counted all of them, or that it does not. */
   areUp(isUp: boolean): Promise<void>;
 }
 
@@ -34,10 +34,14 @@ export async function startInstances(
       const values = await Promise.all(services.map((service) => value(service, name)));
       return values.every((each) => each === wanted);
     });
-  await all("sixscope_valkey_instances", services.length);
+  const areCounted = () => all("sixscope_valkey_instances", services.length);
+  await areCounted();
   return {
     services,
-    areUp: (isUp) => all("sixscope_valkey_up", Number(isUp)),
+    async areUp(isUp) {
+      await all("sixscope_valkey_up", Number(isUp));
+      if (isUp) await areCounted();
+    },
     async [Symbol.asyncDispose]() {
       await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
     },
