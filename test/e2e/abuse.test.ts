@@ -259,13 +259,13 @@ describe("a client that keeps sending requests and reads nothing", () => {
   });
 });
 
-describe("forty thousand wrong keys", () => {
+describe("twenty thousand wrong keys", () => {
   labTest("are refused without growth of memory", async () => {
     await expectHealthy();
     const before = residentMiB(service.pid);
     const statuses = (text: string) =>
       [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code);
-    for (let batch = 0; batch < 800; batch++) {
+    for (let batch = 0; batch < 400; batch++) {
       const requests = Array.from({ length: 50 }, (_, at) => {
         const wrong = at % 2 === 0 ? generateApiKey() : "sx_wrong";
         return `GET /api/v1/ping/::1 HTTP/1.1\r\nHost: x\r\nX-API-Key: ${wrong}\r\n\r\n`;
@@ -274,7 +274,7 @@ describe("forty thousand wrong keys", () => {
       expect(statuses(answer)).toEqual(Array(50).fill("401"));
     }
     await expectHealthy();
-    expect(residentMiB(service.pid) - before).toBeLessThan(60);
+    expect(residentMiB(service.pid) - before).toBeLessThan(40);
   });
 });
 
@@ -312,7 +312,11 @@ describe("a key that takes all slots", () => {
     while ((await ping("::1", hog)) === 401) await Bun.sleep(50);
     let isOver = false;
     const hogging = Array.from({ length: 12 }, async () => {
-      while (!isOver) await ping(SILENT_TARGET, hog);
+      while (!isOver) {
+        await ping(SILENT_TARGET, hog);
+        // One that is refused would ask again at once.
+        await Bun.sleep(20);
+      }
     });
     const statuses = [];
     for (let request = 0; request < 4; request++) {
