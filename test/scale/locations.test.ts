@@ -69,7 +69,7 @@ async function rowOf(service: Service, name: string) {
 /** Waits until these are there; one that was killed may be there for a while. */
 async function waitFor(service: Service, names: readonly string[]): Promise<void> {
   const isThere = async () => new Set(names).isSubsetOf(new Set(await whoIsThere(service)));
-  while (!(await isThere())) await Bun.sleep(20);
+  while (!(await isThere())) await Bun.sleep(100);
 }
 
 /** Starts an agent that the service has not heard of, and waits until it has. */
