@@ -1,11 +1,11 @@
 /** The package that one command makes of a fresh clone. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { programMissing, testWith } from "../lab/lab.ts";
-import { run } from "../lab/run.ts";
+import { findProgram, run } from "../lab/run.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const COMMAND = "npx -y bun@1.4.4 run build --deb";
@@ -31,9 +31,12 @@ beforeAll(async () => {
     ...["sh", ROOT, clone],
   ]);
   symlinkSync(join(ROOT, "node_modules"), join(clone, "node_modules"));
+  // As the program itself, but with a compression that takes a tenth of the time.
+  const quick = `#!/bin/bash\nexec ${findProgram("dpkg-deb")} "\${@/#-z9/-z1}"\n`;
+  writeFileSync(join(folder, "dpkg-deb"), quick, { mode: 0o755 });
   said = await run([
     ...["env", `BUN=${process.execPath}`, "sh", "-ec"],
-    `npx() { shift 2; "$BUN" "$@"; }\ncd '${clone}'\n${COMMAND}`,
+    `npx() { shift 2; PATH='${folder}':$PATH "$BUN" "$@"; }\ncd '${clone}'\n${COMMAND}`,
   ]);
   await run(["dpkg-deb", "--extract", packageFile(), tree]);
 });
