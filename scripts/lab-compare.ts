@@ -435,7 +435,7 @@ const AT_MACHINE = [
 /** The output of a command at the client of a network, without empty lines, whatever its exit status. */
 async function atClient({ inside }: Network, command: readonly string[]): Promise<string[]> {
   const script = '"$@" 2>&1 || true';
-  const text = await run(inside("client", ["sh", "-c", script, "sh", ...command]));
+  const text = await run(inside(["sh", "-c", script, "sh", ...command]));
   return text.split("\n").filter((line) => line.trim() !== "");
 }
 

@@ -69,9 +69,9 @@ async function triedMs(parse: () => unknown): Promise<number> {
 }
 
 /** The least of several tries until one is quick enough, in milliseconds of a machine that is as fast as one of 2024. */
-async function leastMs(parse: () => unknown): Promise<number> {
+async function leastMs(parse: () => unknown, mostMs: number = MOST_MS): Promise<number> {
   let [least, yardstick] = [Infinity, Infinity];
-  for (let attempt = 0; attempt < TRIES && least >= MOST_MS; attempt++) {
+  for (let attempt = 0; attempt < TRIES && least >= mostMs; attempt++) {
     least = Math.min(least, await triedMs(parse));
     yardstick = Math.min(yardstick, await triedMs(() => JSON.parse(YARDSTICK)));
   }
@@ -466,7 +466,7 @@ describe("agents", () => {
     expect(data.length).toBeLessThanOrEqual(REPLY_BYTES);
     const question = { endpoint: mtr as never, parameters: { target: "::1" } };
     const read = () => replyReader("ams", question)(null, { data } as never);
-    expect(await leastMs(read)).toBeLessThan(MOST_OF_AGENT_MS);
+    expect(await leastMs(read, MOST_OF_AGENT_MS)).toBeLessThan(MOST_OF_AGENT_MS);
   });
 
   test.each<[string, () => string]>([
@@ -495,9 +495,8 @@ describe("agents", () => {
   ])("a search for paths with %s takes little time", async (_, make) => {
     const data = Buffer.from(make());
     const question = { endpoint: traceroute as never, parameters: { target: "::1" } };
-    expect(await leastMs(() => replyReader("ams", question)(null, { data } as never))).toBeLessThan(
-      MOST_OF_AGENT_MS,
-    );
+    const read = () => replyReader("ams", question)(null, { data } as never);
+    expect(await leastMs(read, MOST_OF_AGENT_MS)).toBeLessThan(MOST_OF_AGENT_MS);
   });
 
   test("headers of a message are not read, for which the client would take minutes", () => {

@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { KILL_INSIDE } from "../lab/kernel-chain.ts";
 import { insideNamespace } from "../lab/namespace.ts";
 import { labEnvironment, run, runIp } from "../lab/run.ts";
 import { startAdvertiser } from "./advertiser.ts";
@@ -20,13 +19,16 @@ import {
   SILENT,
 } from "./description.ts";
 import { readSent, readState, readStrayPackets } from "./kernel-state.ts";
+import type { Place } from "./looker.ts";
 import { startResolver } from "./resolver.ts";
 import { startTunnel } from "./tunnel.ts";
 
 /** A network that stands. */
 export interface Network extends AsyncDisposable {
-  /** The command that runs `command` in a node, with the client's /etc/resolv.conf. */
-  inside(node: string, command: readonly string[]): string[];
+  /** The client. */
+  readonly client: Place;
+  /** The command that runs `command` in the client, with its /etc/resolv.conf. */
+  inside(command: readonly string[]): string[];
   /** What the client has sent over its links, and what came to the Internet for others than its resolvers. */
   traffic(): Traffic;
 }
@@ -57,7 +59,8 @@ export async function startNetwork(description: NetworkDescription): Promise<Net
     const folder = await mkdtemp(join(tmpdir(), "sixscope-here-"));
     stack.defer(() => rm(folder, { recursive: true, force: true }));
     const resolvers = (description.resolvers ?? [RESOLVER]).map((each) => `nameserver ${each}`);
-    await Bun.write(join(folder, "resolv.conf"), lines(resolvers));
+    const client = { namespace: nameOf("client"), resolvConf: lines(resolvers) };
+    await Bun.write(join(folder, "resolv.conf"), client.resolvConf);
     await buildNodes(description, nameOf, stack);
     const silence = await startRouters(description, nameOf, folder, stack);
     await shellIn(nameOf("client"), clientScript(description), lines(description.ip ?? []));
@@ -72,8 +75,9 @@ export async function startNetwork(description: NetworkDescription): Promise<Net
     await settle(state, description.settledLater);
     const mount = `mount --bind ${folder}/resolv.conf /etc/resolv.conf && exec "$@"`;
     return {
-      inside: (node, command) => [
-        ...inNamespace(nameOf(node), ["sh", "-c", mount, "sh"]),
+      client,
+      inside: (command) => [
+        ...inNamespace(client.namespace, ["sh", "-c", mount, "sh"]),
         ...command,
       ],
       traffic: () => ({
@@ -112,10 +116,7 @@ async function buildNodes(
 ): Promise<void> {
   const { tunnel, hasIpv4, detectsDuplicates } = description;
   const names = nodesOf(description).map(nameOf);
-  stack.defer(async () => {
-    await run(["sh", "-c", KILL_INSIDE, "sh", ...names]);
-    await runIp(names.map((name) => `netns del ${name}`));
-  });
+  stack.defer(() => runIp(names.map((name) => `netns del ${name}`)));
   await runIp(linkCommands(description, nameOf));
   for (const device of ["all", "default"]) set(nameOf("switch"), device, { disable_ipv6: 1 });
   const dad_transmits = detectsDuplicates ? 1 : 0;

@@ -14,21 +14,22 @@ function enter(descriptor: number): void {
 }
 
 /**
- * Calls a function while this thread is in a network namespace of `ip netns`: sockets that it opens
- * stay there, and `/proc/thread-self/net` and `/proc/sys/net` are those of the namespace. The function
- * must not wait.
+ * Puts this thread into a network namespace of `ip netns` until the result is disposed of: sockets that it opens
+ * and programs that it starts stay there, and `/proc/thread-self/net` and `/proc/sys/net` are those of the namespace.
  *
  * @throws SystemError when the namespace cannot be entered
  */
+export function enterNamespace(name: string): Disposable {
+  using stack = new DisposableStack();
+  const own = stack.adopt(openSync("/proc/thread-self/ns/net", "r"), closeSync);
+  using other = new DisposableStack();
+  enter(other.adopt(openSync(`/run/netns/${name}`, "r"), closeSync));
+  stack.defer(() => enter(own));
+  return stack.move();
+}
+
+/** Calls a function, which must not wait, while this thread is in a namespace; see `enterNamespace`. */
 export function insideNamespace<Value>(name: string, act: () => Value): Value {
-  const own = openSync("/proc/thread-self/ns/net", "r");
-  const other = openSync(`/run/netns/${name}`, "r");
-  try {
-    enter(other);
-    return act();
-  } finally {
-    enter(own);
-    closeSync(other);
-    closeSync(own);
-  }
+  using _ = enterNamespace(name);
+  return act();
 }
