@@ -219,7 +219,7 @@ beforeAll(async () => {
     [
       `options { directory "${home}"; listen-on { none; }; listen-on-v6 port ${port} { ::1; };`,
       "pid-file none; session-keyfile none; recursion yes; dnssec-validation yes;",
-      `forwarders { ::1 port ${named.endpoint.port}; }; forward only; };`,
+      `forwarders { ::1 port ${resolver.endpoint.port}; }; forward only; };`,
       ...["controls {};", bindAnchor],
     ].join("\n"),
   );
@@ -333,7 +333,10 @@ describe("verdicts of sixscope, delv, drill, unbound and kresd", () => {
         expect((await ours(kresdClient, name, type)).verdict).toBe(verdict);
         const verdicts = [
           verdict,
-          await delvs(name, type),
+          // A process of delv takes forty times as long as BIND, which validates alike but for opt-out.
+          await (/www$|nothing/.test(label)
+            ? delvs(name, type)
+            : resolvers(bindClient, name, type)),
           await resolvers(client, name, type),
           await resolvers(kresdClient, name, type),
         ];
