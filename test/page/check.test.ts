@@ -29,8 +29,8 @@ const count = (selector: string) => page.locator(selector).count();
 const textOf = async (selector: string) => (await page.locator(selector).textContent()) ?? "";
 
 pageTest("a check fills its list and its way, and at the end folds what is well", async () => {
-  await eventByEvent(page);
-  await page.addInitScript(`globalThis.seen = new Set();
+  await using _ = await eventByEvent(page);
+  await using _seen = await page.addInitScript(`globalThis.seen = new Set();
     new MutationObserver(() => {
       for (const step of document.querySelectorAll(".steps li")) seen.add(step.textContent.slice(0, 2));
       if (document.querySelector(".head")) seen.add("head");

@@ -7,6 +7,9 @@ import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
 import { freePort } from "../lab/port.ts";
 import { type Service, sixscope, startService } from "../lab/service.ts";
 import {
+  CALLER,
+  freshPage,
+  headersOf,
   PROXY_HEADERS,
   pageUrl,
   runAt,
@@ -52,6 +55,7 @@ beforeAll(async () => {
   const [deaf, bare, strict] = await Promise.all(started);
   for (const service of [deaf, bare, strict]) stack.use(service);
   services = { stage: stage.service, deaf, bare, strict };
+  context = await visitor(stage, CALLER, complaints);
 });
 
 afterAll(() => stack.disposeAsync());
@@ -66,14 +70,11 @@ beforeEach(async () => {
   if (missing !== null) return;
   client++;
   complaints.length = 0;
-  context = await visitor(stage, `2001:db8:42:${client.toString(16)}::7`, complaints);
-  page = await context.newPage();
+  await context.setExtraHTTPHeaders(headersOf(`2001:db8:42:${client.toString(16)}::7`));
+  page = await freshPage(context);
 });
 
-afterEach(async () => {
-  await context?.close();
-  expect(complaints).toEqual([]);
-});
+afterEach(() => expect(complaints).toEqual([]));
 
 type Tool = "validate" | "dns" | "ping" | "trace" | "mtr" | "mtu";
 
@@ -127,7 +128,8 @@ const ROWS: readonly Row[] = [
 const BEFORE: Readonly<
   Partial<Record<ErrorCode, (service: Service, key: string) => Promise<AsyncDisposable>>>
 > = {
-  async RATE_LIMITED(_, key) {
+  async RATE_LIMITED(service, key) {
+    await page.goto(pageUrl(service));
     await page.evaluate(async (key) => {
       for (const headers of [{}, { "X-API-Key": key }]) {
         for (let count = 0; count < 3; count++) await fetch("api/v1/myip", { headers });
@@ -178,7 +180,6 @@ pageTest.each(ROWS.map((row) => [...row] as const))(
     const service = services[at];
     // The window of a new key does not end before the test.
     const key = at === "strict" ? await newKey(service, `client-${client}`) : service.key;
-    await page.goto(pageUrl(service));
     await using _ = await BEFORE[code]?.(service, key);
     // Not that for the name of the client's address.
     const answered = page.waitForResponse(

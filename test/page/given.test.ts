@@ -5,16 +5,15 @@ import { packed, unpacked } from "../../src/page/browser/packed.ts";
 import { summaryRow } from "../../src/tools/summary.ts";
 import { PATHS, TRACE } from "../tools/documents.ts";
 import { testOnStage } from "./on-stage.ts";
-import { drop, ended, MARKUP, runAt, type Stage, start, visitor } from "./stage.ts";
+import { drop, ended, freshPage, headersOf, MARKUP, runAt, type Stage, start } from "./stage.ts";
 
 let stage: Stage;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
 let calls: string[] = [];
 
 const pageTest = testOnStage((visit) => {
-  ({ stage, context, page, complaints } = visit);
+  ({ stage, context, page } = visit);
 });
 
 test("a text of any kind is the same after packing and unpacking", async () => {
@@ -43,9 +42,8 @@ async function copiedLink(): Promise<string> {
 
 /** Opens a link as somebody else, who has no key, and notes the calls of the API. */
 async function openElsewhere(link: string): Promise<void> {
-  await context.close();
-  context = await visitor(stage, "2001:db8:42:9::1", complaints);
-  page = await context.newPage();
+  await context.setExtraHTTPHeaders(headersOf("2001:db8:42:9::1"));
+  page = await freshPage(context);
   calls = [];
   page.on("request", (request) => {
     const [, path] = request.url().split("/api/v1/");

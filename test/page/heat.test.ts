@@ -201,8 +201,8 @@ pageTest.each([1280, 390])("at %d pixels, a run has a cell for each round", asyn
 pageTest(
   "while it runs, a line is at the round that has ended, and dots are where others come",
   async () => {
-    await eventByEvent(page);
-    await page.addInitScript(`globalThis.seen = [];
+    await using _ = await eventByEvent(page);
+    await using _seen = await page.addInitScript(`globalThis.seen = [];
     globalThis.gaps = [];
     new MutationObserver(() => {
       const row = document.querySelector(".heat tbody tr");

@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { linkGateway, type Places, startPlaces } from "../here/places.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { type Service, startService } from "../lab/service.ts";
-import { ended, pageUrl, start, startBrowser, visitor } from "./stage.ts";
+import { ended, freshPage, pageUrl, start, startBrowser, visitor } from "./stage.ts";
 
 const missing = labMissing ?? programMissing("chromium") ?? programMissing("nats-server");
 const pageTest = testWith(missing);
@@ -28,6 +28,7 @@ beforeAll(async () => {
     SIXSCOPE_KEYLESS_FROM: "2001:db8:42::/48",
   });
   browser = await startBrowser();
+  context = await visitor({ browser, url: pageUrl(alone) }, "2001:db8:42:1::7", complaints);
 });
 
 afterAll(async () => {
@@ -37,8 +38,7 @@ afterAll(async () => {
 });
 
 const visit = async (service: Service) => {
-  context = await visitor({ browser, url: pageUrl(service) }, "2001:db8:42:1::7", complaints);
-  page = await context.newPage();
+  page = await freshPage(context);
   await page.goto(pageUrl(service));
 };
 
@@ -46,11 +46,7 @@ beforeEach(() => {
   complaints.length = 0;
 });
 
-afterEach(async () => {
-  if (missing !== null) return;
-  await context.close();
-  expect(complaints).toEqual([]);
-});
+afterEach(() => expect(complaints).toEqual([]));
 
 const button = (name: string) => page.getByRole("button", { name, exact: true });
 const tab = (name: string) => page.locator("nav a", { hasText: name });

@@ -6,6 +6,7 @@ import { type LocatedService, startLocatedService } from "./locations-stage.ts";
 import {
   ended,
   eventByEvent,
+  freshPage,
   MARKUP,
   pageUrl,
   runAt,
@@ -34,6 +35,7 @@ beforeAll(async () => {
   stage = await startStage({ SIXSCOPE_RATE_ANONYMOUS: "1000" });
   located = await startLocatedService(stage);
   url = pageUrl(located.service);
+  context = await visitor(stage, "2001:db8:42:1::7", complaints);
 });
 
 afterAll(async () => {
@@ -45,15 +47,10 @@ afterAll(async () => {
 beforeEach(async () => {
   if (missing !== null) return;
   complaints.length = 0;
-  context = await visitor(stage, "2001:db8:42:1::7", complaints);
-  page = await context.newPage();
+  page = await freshPage(context);
 });
 
-afterEach(async () => {
-  if (missing !== null) return;
-  await context.close();
-  expect(complaints).toEqual([]);
-});
+afterEach(() => expect(complaints).toEqual([]));
 
 const runTool = (hash: string) => runAt(page, `${url}${hash}`, located.service.key);
 const button = (name: string) => page.getByRole("button", { name, exact: true });
@@ -62,7 +59,7 @@ const at = (location: string) => page.getByRole("region", { name: `From ${locati
 const choice = (name: string) => page.getByRole("checkbox", { name, exact: true });
 
 pageTest("each location shows its hops as they answer, beside the other", async () => {
-  await eventByEvent(page);
+  await using _ = await eventByEvent(page);
   await page.goto(`${url}#/trace/slow.example.test?from=ams,fra`);
   await page.evaluate(`globalThis.counts = [[], []];
     new MutationObserver(() => {

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { programMissing, testWith, tunMissing } from "../lab/lab.ts";
-import { CALLER, type Stage, startStage, visitor } from "./stage.ts";
+import { CALLER, freshPage, headersOf, type Stage, startStage, visitor } from "./stage.ts";
 
 /** A visitor with a page; a test can open others. */
 export interface Visit {
@@ -34,6 +34,7 @@ export function testOnStage(begin: (visit: Visit) => void, frame: Frame = {}) {
   const missing = tunMissing ?? found.find((reason) => reason !== null) ?? null;
   const complaints: string[] = [];
   let stage: Stage;
+  let context: BrowserContext | undefined;
   let visits = 0;
 
   beforeAll(async () => {
@@ -46,14 +47,14 @@ export function testOnStage(begin: (visit: Visit) => void, frame: Frame = {}) {
 
   beforeEach(async () => {
     if (missing !== null) return;
-    const context = await visitor(stage, addressOf(visits++), complaints);
-    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-    begin({ stage, context, page: await context.newPage(), complaints });
+    context ??= await visitor(stage, CALLER, complaints);
+    await context.setExtraHTTPHeaders(headersOf(addressOf(visits++)));
+    begin({ stage, context, page: await freshPage(context), complaints });
   });
 
   afterEach(async () => {
     if (missing !== null) return;
-    for (const context of stage.browser.contexts()) await context.close();
+    for (const other of stage.browser.contexts()) if (other !== context) await other.close();
     expect(complaints.splice(0)).toEqual([]);
   });
 

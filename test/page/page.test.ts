@@ -420,7 +420,7 @@ describe("Trace", () => {
   });
 
   pageTest("shows each hop as soon as it answers, in the order of their delays", async () => {
-    await eventByEvent(page);
+    await using _ = await eventByEvent(page);
     await open("#/trace/slow.example.test");
     await page.evaluate(`globalThis.counts = [];
       new MutationObserver(() => {

@@ -54,7 +54,7 @@ describe("mtr", () => {
   );
 
   pageTest("has each round as it ends, and the whole afterwards", async () => {
-    await eventByEvent(page);
+    await using _ = await eventByEvent(page);
     await open("#/mtr/limited.example.test?rounds=4&intervalMs=300");
     const rounds = await watch(".stamp");
     await start(page, stage.service.key);
@@ -156,7 +156,7 @@ describe("Path MTU", () => {
   });
 
   pageTest("shows each hop as soon as it is measured", async () => {
-    await eventByEvent(page);
+    await using _ = await eventByEvent(page);
     await open("#/mtu/blackhole.example.test");
     const said = await watch(".waiting, .verdict");
     await page.evaluate(`globalThis.hops = [];

@@ -54,7 +54,7 @@ pageTest("the forms of ping, trace and mtr ask a port where TCP or UDP is chosen
 });
 
 pageTest("what is typed and chosen before the browser draws is kept", async () => {
-  await page.addInitScript(
+  await using _ = await page.addInitScript(
     "requestAnimationFrame = (draw) => setTimeout(() => draw(Date.now()), 500)",
   );
   await page.goto("about:blank");

@@ -34,7 +34,7 @@ pageTest.each([
   ["#/mtr/losing.example.test?rounds=4&intervalMs=100", { width: 360, height: 740 }, 0.1],
 ])("%s in %j shifts by at most %d", async (place, viewport, most) => {
   await page.setViewportSize(viewport);
-  await page.addInitScript(OBSERVE);
+  await using _ = await page.addInitScript(OBSERVE);
   await page.goto(`${stage.url}${place}`);
   await page.locator("nav [aria-current]").waitFor();
   expect(await page.evaluate("shift")).toBeLessThanOrEqual(0.05);

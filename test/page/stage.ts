@@ -247,10 +247,11 @@ export async function ended(page: Page): Promise<void> {
 /** Opens a place, and runs it to its end, with the key if it asks for one, if it has to be told to. */
 export async function runAt(page: Page, place: string, key: string): Promise<void> {
   await page.goto(place);
-  const [, tool] = /#\/([a-z-]+)/.exec(place) ?? [];
+  const [, tool, subject = ""] = /#\/([a-z-]+)(?:\/([^?]+))?/.exec(place) ?? [];
   // The page shows another place a moment after its address has changed.
   if (!tool) return;
   await page.locator(`nav [aria-current][href^="#/${tool}"]`).waitFor();
+  while (!(await page.title()).includes(subject)) await Bun.sleep(20);
   if (!(await page.getByRole("button", { name: /^(Check|Run)$/ }).isVisible())) return;
   await start(page, key);
   await ended(page);
@@ -265,8 +266,8 @@ export const drop = (page: Page, text: string) =>
   }`);
 
 /** Gives the page's next documents each event of a run when what the one before changed is drawn, however slow it is. */
-export async function eventByEvent(page: Page): Promise<void> {
-  await page.addInitScript(`fetch = ((ask) => async (...asked) => {
+export function eventByEvent(page: Page): Promise<AsyncDisposable> {
+  return page.addInitScript(`fetch = ((ask) => async (...asked) => {
     const response = await ask(...asked);
     const type = response.headers.get("content-type") ?? "";
     if (!type.startsWith("text/event-stream")) return response;
@@ -289,6 +290,27 @@ export async function eventByEvent(page: Page): Promise<void> {
 
 /** Headers of a proxy on this machine, for a caller with an address of its own. */
 export const PROXY_HEADERS = { "X-Forwarded-For": CALLER, "X-Forwarded-Proto": "https" } as const;
+
+/** The headers of a proxy on this machine, for a caller with this address. */
+export const headersOf = (address: string) => ({ ...PROXY_HEADERS, "X-Forwarded-For": address });
+
+/**
+ * The first page of a visitor, as if nobody had used it: a page that is new takes twice the processor time of one whose
+ * process is there.
+ */
+export async function freshPage(context: BrowserContext): Promise<Page> {
+  const [page = await context.newPage(), ...others] = context.pages();
+  for (const other of others) await other.close();
+  page.removeAllListeners();
+  await page.unrouteAll();
+  await page.setExtraHTTPHeaders({});
+  // The tab's own store is that of the page that it shows.
+  await page.evaluate("sessionStorage.clear(), localStorage.clear()").catch(() => {});
+  await page.goto("about:blank");
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await page.emulateMedia({ media: null, colorScheme: null });
+  return page;
+}
 
 /** How long a busy machine may take to show what a test waits for. */
 const BUSY_MS = 100_000;
@@ -325,7 +347,10 @@ export async function visitor(
   complaints: string[],
 ): Promise<BrowserContext> {
   const context = await browser.newContext({
-    extraHTTPHeaders: { ...PROXY_HEADERS, "X-Forwarded-For": address },
+    // What is animated is drawn sixty times a second.
+    reducedMotion: "reduce",
+    permissions: ["clipboard-read", "clipboard-write"],
+    extraHTTPHeaders: headersOf(address),
   });
   await context.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
     console.error("violation:", event.violatedDirective, event.blockedURI));`);

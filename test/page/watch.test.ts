@@ -18,7 +18,7 @@ import CHECK from "../../src/tools/check/example.json" with { type: "json" };
 import { change, watch, watches } from "../../src/watch/endpoint.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { type Service, startService } from "../lab/service.ts";
-import { pageUrl, startBrowser, visitor } from "./stage.ts";
+import { freshPage, pageUrl, startBrowser, visitor } from "./stage.ts";
 
 describe("the place in the address", () => {
   test.each<[hash: string, name: string, hours: number, change: number | null]>([
@@ -221,6 +221,7 @@ beforeAll(async () => {
   if (missing !== null) return;
   service = await startService({ SIXSCOPE_TRUSTED_PROXIES: "::1", SIXSCOPE_RESOLVER_A: "[::1]:1" });
   browser = await startBrowser();
+  context = await visitor({ browser, url: pageUrl(service) }, "2001:db8:42:1::7", complaints);
 });
 
 afterAll(async () => {
@@ -230,18 +231,13 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
+  if (missing !== null) return;
+  page = await freshPage(context);
   complaints.length = 0;
   asked = [];
-  if (missing !== null) return;
-  context = await visitor({ browser, url: pageUrl(service) }, "2001:db8:42:1::7", complaints);
-  page = await context.newPage();
 });
 
-afterEach(async () => {
-  if (missing !== null) return;
-  await context.close();
-  expect(complaints).toEqual([]);
-});
+afterEach(() => expect(complaints).toEqual([]));
 
 /** Opens a place, with these answers of the API in place of the service's. */
 async function open(place: string, given: typeof answers) {
@@ -438,7 +434,6 @@ pageTest("a change of a path has all hops, those that did not change in one row"
 });
 
 pageTest("a change can be copied for a provider, in five lines", async () => {
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await openChange(CHANGE);
   await page.getByRole("button", { name: "Copy for your provider" }).click();
   await page.getByText("Copied").waitFor();
