@@ -5,10 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as regularFile from "../../src/platform/regular-file.ts";
 
-/** As if the system denied the user each file; root reads all. */
+let isDenied = true;
+const { readRegularFile } = regularFile;
+
+/** As if the system denied the user each file; root reads all. Files after this one, which may run in this process, read. */
 mock.module("../../src/platform/regular-file.ts", () => ({
   ...regularFile,
-  readRegularFile() {
+  readRegularFile(path: string) {
+    if (!isDenied) return readRegularFile(path);
     throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
   },
 }));
@@ -57,7 +61,10 @@ beforeAll(() => {
   }
 });
 
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => {
+  isDenied = false;
+  rmSync(folder, { recursive: true });
+});
 
 /** The words that programs get if a line is run by a shell in an empty folder. */
 function wordsOf(shell: string, line: string): readonly string[] {
