@@ -76,8 +76,8 @@ function enter(): string {
     .slice(1, -1);
   // A worker's connection to its runner does not survive.
   if (rest.includes("--test-worker")) return "bun test --parallel cannot enter a namespace";
-  // An argument given by hand comes later and wins.
-  const options = verb === "test" ? [TIMEOUT, ...rest] : rest;
+  // What a file replaces must not reach the next one. An argument given by hand comes later and wins.
+  const options = verb === "test" ? [TIMEOUT, "--isolate", ...rest] : rest;
   const runner = [process.execPath, verb, ...options];
   const found = entrance(runner);
   const [command, mark] = typeof found === "string" ? [runner, found] : [found, "inside"];
