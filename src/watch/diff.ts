@@ -1,6 +1,6 @@
 /** What is different between two documents of a tool. */
 import type { CheckResult } from "../tools/check/result.ts";
-import { MAX_ADDRESSES } from "../tools/check/verdict.ts";
+import { MAX_ADDRESSES } from "../tools/check/service.ts";
 import type { DnsResult } from "../tools/dns/result.ts";
 import type { HereResult } from "../tools/here/result.ts";
 import type { MtuResult } from "../tools/mtu/result.ts";

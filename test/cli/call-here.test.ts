@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { configHere } from "../../src/cli/call-here.ts";
-import { judgePolicy } from "../../src/tools/check/judge.ts";
+import { judgePolicy } from "../../src/tools/check/policy.ts";
 import { labMissing, programMissing, testWith } from "../lab/lab.ts";
 import { sixscopeProgram } from "../lab/program.ts";
 import { awaitAddress, run } from "../lab/run.ts";

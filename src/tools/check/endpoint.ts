@@ -14,7 +14,7 @@ import { attemptsOf, withRetransmitted } from "./ledger.ts";
 import { pathOf } from "./path.ts";
 import { checkBegin, checkPath, checkResult, checkStep } from "./result.ts";
 import { LONGEST_MS } from "./running.ts";
-import { TLS_PORT } from "./transaction.ts";
+import { TLS_PORT } from "./service.ts";
 import { checkVerdict } from "./verdict.ts";
 import { viewsOf } from "./views.ts";
 

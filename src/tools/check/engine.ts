@@ -15,8 +15,9 @@ import { askZoneServers, lookUp } from "./names.ts";
 import { isHeard, measurePath } from "./path.ts";
 import type { Ended } from "./result.ts";
 import { beginCheck, type RunningCheck } from "./running.ts";
+import { MAX_ADDRESSES } from "./service.ts";
 import { tryIpv4, tryIpv6 } from "./tries.ts";
-import { checkVerdict, MAX_ADDRESSES, mayBeHere } from "./verdict.ts";
+import { checkVerdict, mayBeHere } from "./verdict.ts";
 
 /** Tries each IPv6 address that is found, up to a number, and measures the way to one of them. */
 function createAddresses(check: RunningCheck) {

@@ -1,7 +1,7 @@
 /** The failure of an address, among the steps that were taken with it. */
 import { CODES, type Finding } from "./findings.ts";
-import { isOffInternet } from "./judge.ts";
 import { byText, isIpv6 } from "./ledger.ts";
+import { isOffInternet } from "./policy.ts";
 import type { Step } from "./result.ts";
 
 export const isOfIpv4 = ({ ip }: Step) => ip !== undefined && !isIpv6(ip);

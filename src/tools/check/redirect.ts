@@ -7,18 +7,10 @@ import { isOwnAddress } from "../../gate/connection.ts";
 import { inWords, quote } from "../../util/text.ts";
 import type { Services } from "../services.ts";
 import { type Finding, isFailure } from "./findings.ts";
-import { judgePolicy } from "./judge.ts";
 import { type Found, hasFailed } from "./ledger.ts";
-import {
-  authorityOf,
-  clip,
-  PLAIN_PORT,
-  type Redirect,
-  type Service,
-  type Through,
-  TLS_PORT,
-  transact,
-} from "./transaction.ts";
+import { judgePolicy } from "./policy.ts";
+import { authorityOf, PLAIN_PORT, type Service, TLS_PORT } from "./service.ts";
+import { clip, type Redirect, type Through, transact } from "./transaction.ts";
 
 /** Redirects that are followed; browsers follow twenty. */
 const MAX_REDIRECTS = 5;

@@ -14,18 +14,7 @@ import { judgeCertificate } from "./certificate.ts";
 import { type Finding, isFailure } from "./findings.ts";
 import { bodyCounter, headReader } from "./http1.ts";
 import type { Attempt, Found } from "./ledger.ts";
-
-/** A service at one address. */
-export interface Service {
-  /** The address that is connected to; nothing is resolved again. */
-  readonly ip: string;
-  readonly port: number;
-  /** The name that the certificate and the site are asked for; null where only the address is known. */
-  readonly name: string | null;
-  readonly isTls: boolean;
-  /** What is asked for; by default the root. */
-  readonly path?: string;
-}
+import { authorityOf, type Service } from "./service.ts";
 
 /** How far a transaction goes, and for whom. */
 export interface Through {
@@ -46,9 +35,6 @@ export interface Redirect {
 
 /** The parts of a transaction, in their order. */
 export type Part = Omit<Attempt, "ip" | "turn" | "atMs">;
-
-/** Ports where a server is expected to speak HTTP, without TLS and with it. */
-export const [PLAIN_PORT, TLS_PORT] = [80, 443];
 
 /** Milliseconds that a connection, a handshake and a response may take, and between two parts of a body: the kernel sends three SYNs in this time. */
 const ANSWER_MS = 4_000;
@@ -167,12 +153,6 @@ async function judgeAnswer(answer: Answer, isRead: boolean, wait: Wait): Promise
 }
 
 const isRedirect = (status: number) => status >= 300 && status < 400 && status !== 304;
-
-/** The host as requests and URLs have it, with a port that the scheme does not imply; RFC 9110 section 7.2. */
-export function authorityOf({ name, ip, port, isTls }: Service): string {
-  const host = name ?? (ip.includes(":") ? `[${ip}]` : ip);
-  return port === (isTls ? TLS_PORT : PLAIN_PORT) ? host : `${host}:${port}`;
-}
 
 /** True for a response without a body, whatever its headers say; RFC 9110 section 6.4.1. */
 const isEmpty = (status: number) => status < 200 || status === 204 || status === 304;

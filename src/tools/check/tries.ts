@@ -5,13 +5,13 @@ import { isOwnAddress } from "../../gate/connection.ts";
 import { pause, systemClock } from "../../util/clock.ts";
 import { proberOf } from "../run.ts";
 import { isFailure } from "./findings.ts";
-import { judgePolicy } from "./judge.ts";
 import { type Attempt, isIpv6, worked } from "./ledger.ts";
+import { judgePolicy } from "./policy.ts";
 import { sendPairs } from "./probes.ts";
 import { followRedirect } from "./redirect.ts";
 import { OVER, type RunningCheck } from "./running.ts";
-import { type Part, PLAIN_PORT, type Redirect, type Through, transact } from "./transaction.ts";
-import { isWeb } from "./verdict.ts";
+import { isWeb, PLAIN_PORT } from "./service.ts";
+import { type Part, type Redirect, type Through, transact } from "./transaction.ts";
 
 /** Transactions with each IPv6 address, and connections to the one of IPv4: ten find one of four broken backends in 188 of 200. */
 const TRANSACTIONS = 10;

@@ -33,13 +33,8 @@ import {
   workedText,
 } from "./ledger.ts";
 import type { Step, Verdict } from "./result.ts";
-import { PLAIN_PORT, TLS_PORT } from "./transaction.ts";
+import { isWeb } from "./service.ts";
 import { causeText, viewsOf } from "./views.ts";
-
-export const isWeb = (port: number) => port === PLAIN_PORT || port === TLS_PORT;
-
-/** Addresses of IPv6 that are connected to. */
-export const MAX_ADDRESSES = 8;
 
 /** What a check has heard. */
 export interface Hearing {

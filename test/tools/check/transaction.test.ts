@@ -11,12 +11,8 @@ import {
   setDefaultCACertificates,
 } from "node:tls";
 import { Gate } from "../../../src/gate/gate.ts";
-import {
-  type Part,
-  type Service,
-  type Through,
-  transact,
-} from "../../../src/tools/check/transaction.ts";
+import type { Service } from "../../../src/tools/check/service.ts";
+import { type Part, type Through, transact } from "../../../src/tools/check/transaction.ts";
 import { makeCertificate } from "../../lab/certificate.ts";
 import { describeWith, labMissing, programMissing, testWith } from "../../lab/lab.ts";
 
