@@ -1,13 +1,15 @@
 /**
  * Preloaded by `bun test`: replaces the process by itself inside a network namespace of its own, so
  * that no test can touch the machine's network and every test may use raw sockets, routes and TUN
- * devices.
+ * devices. For all tests, or some folders, it is replaced by `scripts/test.ts`, which gives each file
+ * a namespace.
  *
  * An ordinary user enters through a user namespace of its own. Where the kernel forbids that, the
  * suite runs where it is, and tests that need the laboratory skip with the reason (see `lab.ts`).
  */
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import { findProgram, LAB_VARIABLE, labEnvironment, TIMEOUT } from "./run.ts";
 
 /** The steps inside before the tests, and the meaning of a failure of each. */
@@ -67,6 +69,8 @@ function entrance(command: readonly string[]): readonly string[] | string {
   return obstacles.join("; ");
 }
 
+const ROOT = join(import.meta.dir, "../..");
+
 /** Replaces this process; returns only to say why that is impossible. */
 function enter(): string {
   if (process.platform !== "linux") return "network namespaces need Linux";
@@ -74,6 +78,11 @@ function enter(): string {
   const [verb = "test", ...rest] = readFileSync("/proc/self/cmdline", "utf8")
     .split("\0")
     .slice(1, -1);
+  const isFile = rest.length === 1 && rest[0]?.endsWith(".test.ts");
+  if (verb === "test" && !isFile && rest.every((each) => existsSync(each))) {
+    const places = rest.map((each) => relative(ROOT, resolve(each)));
+    replaceBy([process.execPath, join(ROOT, "scripts/test.ts"), ...places], {});
+  }
   // A worker's connection to its runner does not survive.
   if (rest.includes("--test-worker")) return "bun test --parallel cannot enter a namespace";
   // What a file replaces must not reach the next one. An argument given by hand comes later and wins.
@@ -81,9 +90,12 @@ function enter(): string {
   const runner = [process.execPath, verb, ...options];
   const found = entrance(runner);
   const [command, mark] = typeof found === "string" ? [runner, found] : [found, "inside"];
-  const environment = { ...labEnvironment, [LAB_VARIABLE]: mark };
-  process.execve?.(command[0] ?? "", [...command], environment);
+  replaceBy(command, { [LAB_VARIABLE]: mark });
   return mark;
+}
+
+function replaceBy(command: readonly string[], more: Readonly<Record<string, string>>): void {
+  process.execve?.(command[0] ?? "", [...command], { ...labEnvironment, ...more });
 }
 
 process.env[LAB_VARIABLE] ??= enter();
