@@ -5,8 +5,8 @@ import { LAB_VARIABLE, labEnvironment } from "./run.ts";
 
 test("bun test with a folder runs each of its files by itself, as bun run test does", async () => {
   const { [LAB_VARIABLE]: _, ...env } = labEnvironment;
-  const child = Bun.spawn([process.execPath, "test", "config"], {
-    cwd: join(import.meta.dir, ".."),
+  const child = Bun.spawn([process.execPath, "test", "test/config"], {
+    cwd: join(import.meta.dir, "../.."),
     env,
     stdout: "pipe",
     stderr: "pipe",
