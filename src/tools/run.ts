@@ -9,15 +9,13 @@ import { translationOf } from "../dns/dns64.ts";
 import { QUERY_TIMEOUT_MS } from "../dns/inquiry.ts";
 import { NEIGHBOUR_MS } from "../gate/bounds.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
-import type { PortState, ProbedPort } from "../icmp/socket/socket.ts";
+import type { ProbedPort } from "../icmp/socket/socket.ts";
 import { remedyFor } from "../icmp/unavailable.ts";
-import { errorMeaning } from "../icmp/wire/icmp-error.ts";
 import { abortedBy } from "../util/abort.ts";
 import { newStamp } from "../util/stamp.ts";
-import { inWords } from "../util/text.ts";
 import { createBudget } from "./budget.ts";
 import type { NoResult, RunOptions, RunRequest } from "./engine.ts";
-import { ping } from "./ping/engine.ts";
+import { type PortEnd, portOf } from "./port-state.ts";
 import type { Services } from "./services.ts";
 import { isDeprecated, ownErrorText, sourceText } from "./source.ts";
 import { parseTarget, resolveTarget } from "./target.ts";
@@ -33,9 +31,6 @@ export const targetParameter = {
   label: "Target",
   hint: "A name or an IPv6 address",
 } as const;
-
-/** The echo requests to a target whose port is silent, and how long each to the last hop of one that is not waits. */
-const ECHO = { count: 3, intervalMs: 50, timeoutMs: 1000, waitMs: 333 } as const;
 
 /** Ports that are probed if none is named. */
 const DEFAULT_PORTS = { tcp: 443, udp: 33_434 } as const;
@@ -94,53 +89,6 @@ interface Probed {
   readonly syns?: number | undefined;
   readonly protocol?: "icmp" | "tcp" | "udp";
   readonly port?: number | undefined;
-}
-
-/** The name of a port for people. */
-const portName = ({ protocol, port }: ProbedPort) => `${protocol.toUpperCase()} port ${port}`;
-
-/** What a port answers, by its state. */
-const ANSWERS = {
-  tcp: { open: "SYN-ACK", closed: "RST" },
-  udp: { open: "a UDP packet", closed: "Port Unreachable, which systems send only so often" },
-} as const;
-
-/** The state of a port by its answers, and a sentence about it; null without any. */
-export function portStateOf(probedPort: ProbedPort, answers: readonly PortState[]) {
-  const [first] = answers;
-  if (first === undefined) return null;
-  const [port, words] = [portName(probedPort), ANSWERS[probedPort.protocol]];
-  const open = answers.filter((answer) => answer === "open").length;
-  const closed = answers.length - open;
-  const state = open > 0 && closed > 0 ? ("mixed" as const) : first;
-  const counts = `${open} ${words.open} and ${closed} ${words.closed}`;
-  const how =
-    state === "mixed" ? `: of ${answers.length} answers, ${counts}` : ` (${words[state]})`;
-  return { state, text: `${port} is ${state}${how}.` };
-}
-
-/** A sentence about an answer that comes from before the target. */
-const proxyText = (router: string, hop: number) =>
-  `But an echo request ends at hop ${hop} (${router}) before the target: a firewall may have answered in its name.`;
-
-/** A clause about a port that has not answered, though the server answers ping. */
-function silenceText(probedPort: ProbedPort, { hop, error }: PortEnd): string {
-  const port = portName(probedPort);
-  if (error) return `${error.from} answers ${port} with ${inWords(error.name)}`;
-  const where = hop ? `; such packets are last seen at hop ${hop}` : "";
-  const doubt = probedPort.protocol === "udp" ? ", as an open one may be silent" : "";
-  return `nothing on ${port}${doubt}${where}`;
-}
-
-/** How far probes of a port came, as far as it is known. */
-interface PortEnd {
-  /** What each answer said, in any order. */
-  readonly answers?: readonly PortState[];
-  /** The last hop that answered. */
-  readonly hop?: number | undefined;
-  /** True if silence is all that is behind that hop. */
-  readonly isSilent?: boolean;
-  readonly error?: { readonly name: string; readonly from: string } | undefined;
 }
 
 /** Errors of every tool that sends probes. */
@@ -230,41 +178,8 @@ export async function openRun(
   };
   atDeadline(() => bounds.end("time"), ENDING_MS);
   atDeadline(() => late.abort());
-  /** The router at which an echo request to the target ends with this hop limit; null if none says so. */
-  const routerAt = async (hopLimit: number) => {
-    const { count, waitMs: timeoutMs } = ECHO;
-    const way = prober.route(destination.target, destination.scopeId);
-    for (let turn = 1; turn <= count && typeof way !== "string"; turn++) {
-      const probe = { ...destination, ...way, caller, hopLimit, turn, timeoutMs, signal };
-      const answer = await prober.probe(probe);
-      if (answer.kind === "reply") return null;
-      if (answer.kind !== "error") continue;
-      return errorMeaning(answer.type, answer.code) === "hop" ? formatIpv6(answer.from) : null;
-    }
-    return null;
-  };
-  /**
-   * The state of the port, and how it differs from what echo requests say: if it is silent, whether the target
-   * answers them; if a hop is known, whether they end there too. Sentences behind those of the verdict, and the details.
-   */
-  const portOf = async (end: PortEnd) => {
-    if (probedPort === undefined) return { text: "" };
-    const answered = portStateOf(probedPort, end.answers ?? []);
-    if (answered) {
-      const { state } = answered;
-      const text = ` ${answered.text}`;
-      const nearer = probedPort.protocol === "tcp" && end.hop && (await routerAt(end.hop));
-      const port = { ...probedPort, state };
-      return { text: nearer ? `${text} ${proxyText(nearer, end.hop)}` : text, port };
-    }
-    const echo = await ping(prober, { ...destination, ...ECHO, caller }, { signal });
-    const isAlive = echo.kind === "done" && echo.results.length > 0;
-    const text = isAlive
-      ? ` The server answers ping, but ${silenceText(probedPort, end)}.`
-      : " Echo requests are not answered either.";
-    return { text, port: { ...probedPort, echo: isAlive } };
-  };
   const { probeTimeoutMs: timeoutMs, targetResolver } = config;
+  const asked = { prober, destination, caller, signal };
   const resources = opened.move();
   const budget = enough ? { ...bounds, enough: AbortSignal.any([bounds.enough, enough]) } : bounds;
   return {
@@ -298,7 +213,7 @@ export async function openRun(
       verdict: Verdict,
       end: PortEnd = {},
     ) {
-      const { text: ofPort, port } = await portOf(end);
+      const { text: ofPort, port } = await portOf(probedPort, end, asked);
       const ofSource = sourceText(source, destination.target, isDeprecated(source));
       // It says of the silence what the verdict does.
       const isTold = end.isSilent && port && "echo" in port && port.echo;

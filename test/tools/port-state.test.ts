@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { PortState } from "../../src/icmp/socket/socket.ts";
 import { retransmittedFromMs } from "../../src/tools/ledger.ts";
-import { portStateOf } from "../../src/tools/run.ts";
+import { portStateOf } from "../../src/tools/port-state.ts";
 import { randomFrom } from "../lab/simulation.ts";
 
 const of = (open: number, closed: number): PortState[] => [
