@@ -85,7 +85,6 @@ export function isLossOfPath({ target }: PathTrials, { target: all }: PathTrials
  * The causes of the loss of each hop, null without loss, and where the loss of the path begins; null if that is
  * not clear.
  *
- * @param all the probes of all rounds
  * If chance hardly ever makes a row of rounds without a reply that is as long as the longest, it is an outage, and says
  * where that was: hops answered all, or none; of others it is not clear.
  *
