@@ -336,10 +336,10 @@ export class Chain {
 
   /** The zones that may sign for a name, of those that signed: at or above it, not above its trust anchor. */
   #signersOf({ name, type }: NameAndType, { signatures }: RecordSet) {
-    const anchor = this.anchorOf(name);
+    // A zone's DS records are its parent's.
+    const anchor = this.anchorOf(type === "DS" ? parentOf(name) : name);
     const signers = signatures.slice(0, MAX.signatures).map(({ signer }) => signer);
     return [...new Set(signers)].filter((signer) => {
-      // A zone's DS records are its parent's.
       if (type === "DS" && signer === name && name !== ".") return false;
       return isWithin(name, signer) && isWithin(signer, anchor);
     });

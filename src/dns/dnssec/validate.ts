@@ -114,15 +114,17 @@ async function checkEnd(
   if (set === undefined && isAlias && !isDenied) {
     throw Problem.missing`The answer ends at ${nameText(name)}, to which an alias leads.`;
   }
-  const valid = () => `every signature from ${nameText(chain.anchorOf(name))} down is valid.`;
+  const valid = (signer: string) =>
+    `every signature from ${nameText(chain.anchorOf(signer))} down is valid.`;
   if (set !== undefined) {
     const signer = await chain.check(set, authority);
-    return `${nameText(signer)} signs ${setText(set)}, and ${valid()}`;
+    return `${nameText(signer)} signs ${setText(set)}, and ${valid(signer)}`;
   }
   const denial = `${nameText(name)} ${isNameError ? "does not exist" : `has no ${type} record`}`;
   const proven = await chain.deny({ name, type, isNameError }, authority);
   if (!proven) {
     throw await chain.explainUnsigned(`The answer that ${denial}`, name, isNameError);
   }
-  return `${nameText(proven.zone.link.zone)} proves that ${denial}, and ${valid()}`;
+  const { zone } = proven.zone.link;
+  return `${nameText(zone)} proves that ${denial}, and ${valid(zone)}`;
 }

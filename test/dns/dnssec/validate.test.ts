@@ -391,6 +391,25 @@ test("a trust anchor of another root", async () => {
   });
 });
 
+test.each([
+  ["has", "example.com. DS"],
+  ["has not", "unsigned.example.com. DS"],
+])(
+  "a zone with a trust anchor of its own %s DS records, which the zone above proves",
+  async (_, question) => {
+    const world = worldOf();
+    const [anchor] = world.anchors();
+    const own = { ...(anchor as NonNullable<typeof anchor>), zone: question.slice(0, -3) };
+    const { verdict, text } = await verdictOn(world, question, {
+      anchors: [...world.anchors(), own],
+    });
+    expect([verdict, text]).toEqual([
+      "secure",
+      expect.stringContaining("from the root down is valid"),
+    ]);
+  },
+);
+
 test("times are compared by serial numbers, beyond 2106", async () => {
   for (const now of [2 ** 32 - 5, 2 ** 32 + 5, 2 ** 31]) {
     expect((await verdictOn(worldOf({}, now))).verdict).toBe("secure");
