@@ -32,14 +32,18 @@ export function findFault(
     return Problem.missing`${subject} uses ${algorithmName(algorithm)}, which cannot be verified here.`;
   }
   if (labels > signableLabels(set.name)) return Problem.signature`${subject} is for a longer name.`;
+  const isOfKeys = set.type === "DNSKEY";
   const late = timeFault(signature, now);
-  if (late !== null)
-    return Problem.signature`${subject} ${late}.${set.type === "DNSKEY" ? CHECK_CLOCK : ""}`;
+  if (late !== null) return Problem.signature`${subject} ${late}.${isOfKeys ? CHECK_CLOCK : ""}`;
   const matching = keys.filter((key) => isBy(key, signature));
   const candidates = matching.filter((key) => key.isUsable).slice(0, MAX.keys);
   if (candidates.length === 0) {
-    const why = matching.length > 0 ? "revoked it, or it may not sign" : "has no such key";
-    return Problem.signature`${subject} proves nothing: ${nameText(signer)} ${why}.`;
+    const zone = nameText(signer);
+    const unknown = isOfKeys
+      ? `no DS record or trust anchor of ${zone} is of that key`
+      : `${zone} has no such key`;
+    const why = matching.length > 0 ? `${zone} revoked it, or it may not sign` : unknown;
+    return Problem.signature`${subject} proves nothing: ${why}.`;
   }
   const bytes = set.data.reduce((sum, data) => sum + set.name.length + data.length, 0);
   work.spend("cpuUs", COST_US.signedByte * bytes);
