@@ -286,6 +286,48 @@ describe("the zone", () => {
     expect((await found).outcomes).toEqual([]);
   });
 
+  test.each<[string, Behaviour, string]>([
+    ["silent", silent, SIX],
+    ["lame", refusing, SIX],
+    ["without IPv6 here", silent, FOUR],
+  ])(
+    "that the resolver does not reach is named by the zone above, also if its first server is %s",
+    async (_, first, ip) => {
+      const [sub, server] = [`sub.${ZONE}`, `n.sub.${ZONE}`];
+      const delegation = [record(sub, "NS", server), aaaa(server, THIRD_SIX)];
+      const above = [record(ZONE, "NS", "a."), record(ZONE, "NS", "b."), aaaa("b.", OTHER_SIX)];
+      const addresses = [record("a.", ip === SIX ? "AAAA" : "A", ip)];
+      const knows = answering([...above, ...addresses], RESOLVING);
+      const { outcomes } = await look({
+        name: `www.${sub}`,
+        resolver: (query) =>
+          askedName(query).toLowerCase().endsWith(sub) ? failing(query) : knows(query),
+        servers: {
+          "a.": { [ip]: first },
+          "b.": {
+            [OTHER_SIX]: (query) => replyTo(query, { flags: AUTHORITY, answers: delegation }),
+          },
+          [server]: { [THIRD_SIX]: answering([soa(7, sub), aaaa(`www.${sub}`, "2001:db8::80")]) },
+        },
+      });
+      expect(outcomes).toEqual([`${server} ${THIRD_SIX} answer`]);
+    },
+  );
+
+  test("is not said to be out of reach if it is the resolver that fails for a name in it", async () => {
+    const knows = answering([record(ZONE, "NS", "a."), aaaa("a.", SIX)], RESOLVING);
+    const { outcomes, text } = await look({
+      resolver: (query) => (askedName(query).toLowerCase() === WWW ? failing(query) : knows(query)),
+      servers: { "a.": { [SIX]: serving() } },
+    });
+    expect([outcomes, text]).toEqual([
+      [`a. ${SIX} answer`],
+      expect.stringMatching(
+        /^resolver_a fails for a name below zone\.test \(SERVFAIL\), and no server/,
+      ),
+    ]);
+  });
+
   test("is not guessed where the resolver fails", () => {
     expect(look({ servers: {}, resolver: failing })).rejects.toMatchObject({
       code: "RESOLVER_FAILURE",
