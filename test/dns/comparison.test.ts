@@ -41,6 +41,11 @@ const compare = (said: readonly Said[]) =>
     said.map((each, at) => ({ ...each, resolver: NAMES[at] as (typeof NAMES)[number] })),
   );
 
+const named = (value: string): Said => ({
+  ...{ ...BASE, outcome: "answer", rcode: "NOERROR", question: { name: "ntp.", type: "CNAME" } },
+  records: [{ type: "CNAME", value, ttl: 300 }],
+});
+
 /** `b rewritten` for each finding. */
 const findingsOf = (said: readonly Said[]) =>
   compare(said).findings.map(({ resolver, code }) => `${resolver?.slice(-1)} ${code}`);
@@ -56,6 +61,7 @@ describe("findings name", () => {
     ["one that answers ::1", [one, has("::1"), one], ["b perhaps-filtered"]],
     ["one that answers 0.0.0.0", [has("192.0.2.1"), has("0.0.0.0"), has("192.0.2.1")], ["b perhaps-filtered"]],
     ["one that answers 127.0.0.2", [has("192.0.2.1"), has("127.0.0.2"), has("192.0.2.1")], ["b perhaps-filtered"]],
+    ["no sinkhole in names that begin with 0 or 127", [named("1.pool.example."), named("0.pool.example."), named("127.pool.example.")], []],
     ["nobody where all answer ::1", [has("::1"), has("::1"), has("::1")], []],
     ["the one that rewrites NXDOMAIN, not the honest", [absent, absent, one], ["c rewritten"]],
     ["the one that rewrites NXDOMAIN to itself", [absent, has("::1"), absent], ["b rewritten"]],

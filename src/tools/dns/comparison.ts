@@ -89,7 +89,7 @@ const LESS = "it may filter the name, or not know of a change yet";
 const ELSE = "it may rewrite the answer, or records may depend on the place";
 
 /** The unspecified and the loopback addresses, with which filters answer. */
-export const NOWHERE = /^(::1?|0\..*|127\..*)$/;
+export const NOWHERE = /^(::1?|(0|127)(\.\d+){3})$/;
 
 function kindOf(reply: DnsReply): keyof typeof KINDS {
   if (reply.outcome === "name-error") return "absent";
