@@ -185,6 +185,12 @@ describe("findings", () => {
     );
   });
 
+  test("a lame server that sets AA is not said to be without authority", async () => {
+    const { servers, text } = await look(beside(answering([aaaa(`sub.${ZONE}`, "::2")])));
+    expect(servers.at(-1)).toMatchObject({ outcome: "lame", authoritative: true });
+    expect(text).toContain(`c (${THIRD_SIX} no SOA record)`);
+  });
+
   test("an unsigned one among signed ones is named alone", async () => {
     const signing = serving(7, [...RECORDS, rrsig]);
     const { codes, servers } = await look({

@@ -214,8 +214,9 @@ function judgeSoa(soa: DnsOutcome) {
   const serial = first?.type === "SOA" ? Number(first.value.split(" ")[2]) : null;
   const signed = serial === null ? null : records.some(({ type }) => type === "RRSIG");
   const isLame = serial === null || !authoritative;
-  const why = rcode === "NOERROR" ? "not authoritative" : rcode;
-  const judged = { serial, authoritative, signed, ms, reason: isLame ? why : undefined };
+  const why = authoritative ? "no SOA record" : "not authoritative";
+  const reason = rcode === "NOERROR" ? why : rcode;
+  const judged = { serial, authoritative, signed, ms, reason: isLame ? reason : undefined };
   return { ...judged, outcome: isLame ? "lame" : "answer" } as const;
 }
 
