@@ -68,7 +68,12 @@ export async function readDnsWords(
 async function lookUpServer(text: string, servers: readonly DnsServer[]) {
   const [, scheme = "", host = "", port = "", path = ""] = NAMED_SERVER.exec(text) ?? [];
   const name = parseHostname(host, "AAAA");
-  if (!name.ok || (scheme === "https://") !== (path !== "")) return null;
+  if (!name.ok) return null;
+  const certificateName = scheme && `#${name.name}`;
+  const serverAt = (ip: string) =>
+    tryParseDnsServer(`${scheme}${ip}${port}${path}${certificateName}`);
+  // With any address, it shows if the port and the path are right.
+  if (serverAt("[::1]") === null) return null;
   const client = createDnsClient({ servers });
   const types = ["AAAA", "A"] as const;
   const outcomes = await Promise.all(types.map((type) => client.query(name.name, type)));
@@ -76,8 +81,5 @@ async function lookUpServer(text: string, servers: readonly DnsServer[]) {
     ...valuesIn(outcome, "AAAA").map((ip) => `[${ip}]`),
     ...valuesIn(outcome, "A"),
   ]);
-  const certificateName = scheme && `#${name.name}`;
-  return addresses
-    .flatMap((ip) => tryParseDnsServer(`${scheme}${ip}${port}${path}${certificateName}`) ?? [])
-    .slice(0, MAX_SERVERS);
+  return addresses.flatMap((ip) => serverAt(ip) ?? []).slice(0, MAX_SERVERS);
 }

@@ -384,6 +384,8 @@ describe("wrong usage ends with status 2", () => {
       ["dns", "a.test", "@nowhere"],
       "@nowhere has no address that the resolver of this machine knows",
     ],
+    [["dns", "a.test", "@nowhere:99999"], "@nowhere:99999 is not a server; write"],
+    [["dns", "a.test", "@https://nowhere"], "@https://nowhere is not a server; write"],
     [["dns", "a.test", "@::1", "@::2"], "name one server"],
     [["dns", "a.test", "@::1", "--server", "http://[::1]:1"], "a service decides its own times"],
     [["my-ip"], "only a service sees your address; name one with --server URL"],
