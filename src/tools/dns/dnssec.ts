@@ -82,9 +82,12 @@ export async function checkDnssec(
   };
 }
 
-/** True if the fault is the zone's: nothing is only missing, and the chain of trust begins at the configured keys. */
+/**
+ * True if the fault is the zone's: nothing is only missing, and the chain of trust begins at the configured keys, which are
+ * valid. Those of the root are not by a clock that is wrong.
+ */
 export function isZoneAtFault({ verdict, evidence, chain }: DnssecDetails): boolean {
-  return verdict === "bogus" && evidence !== "missing" && beginsAtAnchor(chain);
+  return verdict === "bogus" && evidence !== "missing" && chain[0]?.status === "secure";
 }
 
 /** What to do about each kind of evidence. */
@@ -105,13 +108,12 @@ const CHECK_ANCHORS =
 
 /** What to do about a verdict; undefined for one without problem, and where nothing was checked. */
 function adviceOn({ evidence, chain }: Pick<Validation, "evidence" | "chain">): string | undefined {
-  if (chain.length === 0 || evidence === null) return undefined;
-  const isAnchored = beginsAtAnchor(chain) || evidence === "budget";
-  return isAnchored ? ADVICE[evidence] : CHECK_ANCHORS;
+  const [first] = chain;
+  if (first === undefined || evidence === null) return undefined;
+  const isAnchored = first.keys.some(({ trusted }) => trusted) || evidence === "budget";
+  if (!isAnchored) return CHECK_ANCHORS;
+  return first.status === "bogus" ? undefined : ADVICE[evidence];
 }
-
-const beginsAtAnchor = ([first]: DnssecDetails["chain"]) =>
-  first?.keys.some(({ trusted }) => trusted) ?? false;
 
 /** An outcome whose TTLs are at most what its signatures allow; RFC 4035 section 5.3.3. */
 function cappedTtls(outcome: DnsOutcome, { hops, soa: soaTtl }: Validation["ttls"]): DnsOutcome {

@@ -52,7 +52,11 @@ interface Answer {
 }
 
 // So that what expired 60 seconds ago still does when it is validated.
-beforeEach(() => void setSystemTime(new Date()));
+let reference = 0;
+beforeEach(() => {
+  reference = Date.now();
+  setSystemTime(new Date(reference));
+});
 afterEach(() => void setSystemTime());
 
 /** The endpoint's answer or error, and the CD bit of each question about the name itself. */
@@ -136,6 +140,11 @@ const otherRoot = (question: string, reply: TestReply): TestReply => {
   const zone = new World([{ name: ".", algorithm: 15 }], Math.floor(Date.now() / 1000)).zone(".");
   return { ...reply, answers: zone.signed(zone.set(".", 48)) };
 };
+/** The clock of this machine is 30 days ahead. */
+const ahead = (_: string, reply: TestReply): TestReply => {
+  setSystemTime(new Date(reference + 30 * 86_400_000));
+  return reply;
+};
 const liesFrom = (turn: number) => {
   let turns = 0;
   return (question: string, reply: TestReply) =>
@@ -216,9 +225,17 @@ test.each<[string, string, Resolver, boolean]>([
   ["an answer without signatures", "www.good.com", { tamper: withoutSignatures }, false],
   ["an answer without signatures, which is refused", "www.good.com", { tamper: withoutSignatures, fails: unlessUnchecked }, false],
   ["a root of which the keys are not configured", "www.good.com", { tamper: otherRoot }, false],
+  ["what expired by a clock by which the root's keys have, too", "www.good.com", { tamper: ahead }, false],
 ])("of %s, the zone's fault", async (_, hostname, resolver, isFault) => {
   const { answer } = await ask(hostname, resolver);
   expect(isZoneAtFault(answer.details.dnssec as never)).toBe(isFault);
+});
+
+test("by a clock by which the root's keys have expired, no owner of a zone is to sign again", async () => {
+  const { answer } = await ask("www.good.com", { tamper: ahead });
+  expect(answer.details.dnssec.text).toMatch(
+    /^The signature of the root DNSKEY by key \d+ expired .* the clock of this machine is wrong\. The resolver passes/,
+  );
 });
 
 test("of a root of which the keys are not configured, the text names the setting", async () => {
