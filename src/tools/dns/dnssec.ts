@@ -99,6 +99,10 @@ const ADVICE: Readonly<Record<Evidence, string>> = {
   budget: "Try again, or ask another resolver.",
 };
 
+/** The resolver refuses what has no signature, as if a DS record were left of a zone that is no longer signed. */
+const UNSIGNED =
+  "The owner of the zone must sign it, or withdraw its DS record; if another resolver has its signatures, this one drops them.";
+
 /** RFC 6147 section 3. */
 const MADE =
   "The resolver makes the IPv6 addresses of IPv4 addresses (DNS64), so they have no signature.";
@@ -107,11 +111,12 @@ const CHECK_ANCHORS =
   "If the network has a root of its own, SIXSCOPE_TRUST_ANCHORS must have the keys of that.";
 
 /** What to do about a verdict; undefined for one without problem, and where nothing was checked. */
-function adviceOn({ evidence, chain }: Pick<Validation, "evidence" | "chain">): string | undefined {
+function adviceOn({ verdict, evidence, chain }: Omit<Validation, "ttls">): string | undefined {
   const [first] = chain;
   if (first === undefined || evidence === null) return undefined;
   const isAnchored = first.keys.some(({ trusted }) => trusted) || evidence === "budget";
   if (!isAnchored) return CHECK_ANCHORS;
+  if (verdict === "bogus" && evidence === "missing") return UNSIGNED;
   return first.status === "bogus" ? undefined : ADVICE[evidence];
 }
 
