@@ -11,13 +11,13 @@ import { MAX_WAIT_MS } from "../../gate/fair-slots.ts";
 import { newStamp } from "../../util/stamp.ts";
 import { endpoint } from "../services.ts";
 import { takeSlot } from "../turn.ts";
-import { compareReplies } from "./comparison.ts";
+import { compareReplies, isAnswer } from "./comparison.ts";
 import { askResolver, firstAnswer } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { requireAnswer } from "./failure.ts";
 import { detailsOf } from "./reply.ts";
 import { dnsResult } from "./result.ts";
-import { dnsVerdict } from "./verdict.ts";
+import { dnsVerdict, unansweredText } from "./verdict.ts";
 import { askZone, LONGEST_ZONE_MS } from "./zone.ts";
 
 /** URL parsers remove a lone dot from a path, also if it is written as `%2E`. */
@@ -142,7 +142,10 @@ export const dns = endpoint({
     const askResolvers = async (names: readonly ResolverName[]) => {
       const replies = await Promise.all(names.map(ask));
       const comparison = replies.length > 1 ? compareReplies(replies) : {};
-      return { reply: firstAnswer(replies), found: comparison, text: undefined };
+      const reply = firstAnswer(replies);
+      const isFailure = !isAnswer(reply) && reply.attempts.length > 0;
+      const others = { resolvers: replies.slice(1), unanswered: [...names] };
+      return { reply, found: comparison, text: isFailure ? unansweredText(others) : undefined };
     };
     const isZone = resolver === "zone";
     if (isZone && (dnssec || parameters.class === "CH")) {

@@ -27,6 +27,12 @@ const secure = (resolution: Resolution) => ({ ...resolution, authenticated: true
 const nameError: Resolution = { ...FROM, kind: "name-error", rcode: "NXDOMAIN" };
 const refused: Resolution = { ...FROM, kind: "failure", rcode: "REFUSED" };
 const timeout: Resolution = { kind: "timeout" };
+const closed = {
+  ...FROM,
+  kind: "unreachable",
+  rcode: "UNREACHABLE",
+  reason: "ECONNREFUSED",
+} as const;
 const said = (resolution: Resolution, code: number) =>
   ({ ...resolution, extendedErrors: [{ code, name: "Said" }] }) as Resolution;
 const records = (type: string, ...values: string[]) =>
@@ -48,7 +54,11 @@ async function ask(
       if (asked.push(name) === there.length) resolve();
       await allAsked;
       const question = { name: "www.example.", type };
-      return { ...(resolutions[at] as Resolution), question, queryTimeMs: at, attempts: [] };
+      const resolution = resolutions[at] as Resolution;
+      const [server, transport] = [FROM.server, FROM.transport];
+      const attempts =
+        resolution === closed ? [{ server, transport, ms: 1, outcome: closed.reason }] : [];
+      return { ...resolution, question, queryTimeMs: at, attempts };
     },
   }));
   const resolvers = Object.fromEntries(there.map((name, at) => [name, clients[at]]));
@@ -66,6 +76,17 @@ async function ask(
 }
 
 describe("resolver=all", () => {
+  test("tells of each resolver that it has not answered, if none has", async () => {
+    expect(await ask([closed, refused, closed])).toMatchObject({
+      code: "RESOLVER_FAILURE",
+      message:
+        'resolver_a could not be reached for "www.example" ([2001:db8::53]:53: ECONNREFUSED); try another resolver. resolver_b refused to answer. resolver_c has not answered (ECONNREFUSED).',
+    });
+    expect(await ask([closed, nameError, closed])).toMatchObject({
+      message: '"www.example" does not exist (NXDOMAIN from resolver_b); check the spelling.',
+    });
+  });
+
   test.each<[string, Resolution[], boolean, string[]]>([
     ["the same answers", [answer(one), answer(one), answer(one)], true, []],
     ["another order", [answer(one, two), answer(two, one), answer(one, two)], true, []],
