@@ -30,7 +30,9 @@ export function dnsVerdict(
     code === "answer" && `${resolver} has ${plural(asked, `${type} record`)} for ${name}.`,
     code === "no-data" &&
       !blocked &&
-      `${resolver} says that ${name} exists and has no ${type} record.`,
+      (isProvenAbsent(details)
+        ? `${resolver} has no ${type} record for ${name}, which does not exist, as its zone proves (NXNAME).`
+        : `${resolver} says that ${name} exists and has no ${type} record.`),
     code === "incomplete" &&
       `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
     // With several resolvers, the comparison says it of each.
@@ -43,6 +45,15 @@ export function dnsVerdict(
     more,
   ];
   return { code, text: sentences.filter(Boolean).join(" ") } as const;
+}
+
+/** True if a proof that there is no record says in its type NXNAME that there is no name; RFC 9824. */
+function isProvenAbsent({ question, dnssec }: Details): boolean {
+  const sets = dnssec?.verdict === "secure" ? dnssec.chain.flatMap((link) => link.sets) : [];
+  const own = sets.find(
+    ({ name, type }) => name === question.name.toLowerCase() && type === question.type,
+  );
+  return own?.proof?.some(({ record }) => / NXNAME\b/.test(record)) ?? false;
 }
 
 const DIFFERENT: Readonly<Record<Difference, string>> = {

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 import type { QueryOptions } from "../../../src/dns/client.ts";
 import { decodeMessage } from "../../../src/dns/message/message.ts";
+import { encodeName } from "../../../src/dns/message/name.ts";
 import type { RecordType } from "../../../src/dns/message/record.ts";
 import type { DnsOutcome } from "../../../src/dns/outcome.ts";
 import { FairSlots } from "../../../src/gate/fair-slots.ts";
@@ -236,6 +237,31 @@ test("by a clock by which the root's keys have expired, no owner of a zone is to
   expect(answer.details.dnssec.text).toMatch(
     /^The signature of the root DNSKEY by key \d+ expired .* the clock of this machine is wrong\. The resolver passes/,
   );
+});
+
+test("a name without any record is not said to exist where its zone proves the opposite (RFC 9824)", async () => {
+  // RRSIG, NSEC and NXNAME.
+  const types = [0, 17, ...[0, 0, 0, 0, 0, 3, 0, 0], ...[0, 0, 0, 0, 0, 0, 0, 0], 0x80];
+  const tamper = (question: string, reply: TestReply): TestReply => {
+    if (question !== "nx.good.com. A") return reply;
+    const zone = new World(ZONES, Math.floor(Date.now() / 1000)).zone("good.com.");
+    const next = encodeName("\\000.nx.good.com.");
+    const nsec = {
+      owner: "nx.good.com.",
+      type: 47,
+      data: Buffer.concat([next, Buffer.from(types)]),
+    };
+    const authority = [...zone.signed(zone.set("good.com.", 6)), ...zone.signed([nsec])];
+    return { rcode: "NOERROR", answers: [], authority };
+  };
+  const { answer } = await ask("nx.good.com", { tamper });
+  expect(answer.details).toMatchObject({
+    dnssec: { verdict: "secure" },
+    verdict: {
+      code: "no-data",
+      text: "resolver_a has no A record for nx.good.com, which does not exist, as its zone proves (NXNAME). DNSSEC: secure.",
+    },
+  });
 });
 
 test("of a root of which the keys are not configured, the text names the setting", async () => {
