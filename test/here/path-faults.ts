@@ -222,6 +222,13 @@ const NAMES = {
   136: "nd-neighbor-advert",
 } as const;
 
+/** What a firewall must let out before anything else. */
+const DISCOVERY = "icmpv6 type { nd-router-solicit, nd-neighbor-solicit, nd-neighbor-advert }";
+
+/** The command of a table of nft with rules, of which the last may end them. */
+const filter = (hook: string, rules: string) =>
+  `nft 'table ip6 lab { chain ${hook} { type filter hook ${hook} priority 0; ${rules} }; }'`;
+
 const firewall = (
   type: keyof typeof NAMES,
   direction: "in" | "out",
@@ -263,6 +270,22 @@ const FIREWALLS: readonly Trial[] = [
       settled: ["eth0 fe80::ff:fe00:5/64"],
     },
     { lacks: [/no router/i] },
+  ),
+  ...(
+    [
+      ["drops DNS", "udp dport 53 drop;", /DNS queries/, true],
+      ["rejects DNS", "udp dport 53 reject;", /DNS queries/, true],
+      ["drops all but neighbor discovery", `${DISCOVERY} accept; drop;`, /DNS queries/, false],
+      ["drops full size", "meta length > 1400 drop;", /packets of 1500 bytes/, true],
+    ] as const
+  ).map(([what, rules, refused, reaches]) =>
+    broken(
+      `a firewall ${what} on the way out`,
+      "firewall",
+      [/firewall of this machine/, refused, RESOLVER],
+      { ...SLAAC, later: [["client", filter("output", rules)]] },
+      { reaches, lacks: [/next network/, /gateway/] },
+    ),
   ),
   broken("a firewall drops all ICMPv6 that comes in", "firewall", ["eth0", /\b136\b/, /\b134\b/], {
     ...SLAAC,
@@ -382,6 +405,15 @@ const BEYOND: readonly Trial[] = [
     "beyond-silent",
     ["eth0", "fe80::1", RESOLVER],
     { ...SLAAC, later: [["router1", "ip route add unreachable 2001:db8:ffff::/48"]] },
+  ),
+  broken(
+    "a router that answers that the port of the resolver is closed",
+    "beyond-silent",
+    ["eth0", "fe80::1", RESOLVER],
+    {
+      ...SLAAC,
+      later: [["router1", filter("forward", "reject with icmpv6 type port-unreachable;")]],
+    },
   ),
   ...(
     [

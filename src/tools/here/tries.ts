@@ -4,7 +4,7 @@ import { LOOPBACK, prefixContains } from "../../addr/prefix.ts";
 import { createDnsClient } from "../../dns/client.ts";
 import type { DnsServer } from "../../dns/server.ts";
 import { type Way, wayTo } from "../../here/machine.ts";
-import type { Prober } from "../../icmp/prober/prober.ts";
+import type { ProbeRequest, Prober } from "../../icmp/prober/prober.ts";
 import { interfaceIndex } from "../../icmp/socket/interfaces.ts";
 import { HEADER_BYTES, IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts";
 
@@ -22,9 +22,11 @@ export interface ResolverTry {
   readonly server: DnsServer;
   /** The way of the kernel to it, that of the first question if it is silent; null if there is none, or if it is not asked over IPv6 on another machine. */
   readonly way: Way | null;
-  readonly outcome: "answers" | "silent" | "port-closed" | "not-sent";
+  readonly outcome: "answers" | "silent" | "port-closed" | "not-sent" | "refused";
   /** True if its address answers something else: an echo reply, or that its port is closed. */
   readonly echoes: boolean;
+  /** What a rule of this machine did not let out to it, as `DNS queries`; null if all was. */
+  readonly refused: string | null;
   /** Whether packets of the size that the kernel sends come back; null if that was not tried, or is not known. */
   readonly large: boolean | null;
 }
@@ -52,6 +54,10 @@ export function tryResolvers(
     const wayNow = () => (isOutside(server) ? wayTo(server.address, scopeId) : null);
     const firstWay = wayNow();
     let isIterative = true;
+    /** A router or a firewall, that of this machine too, can answer in its place that the port is closed. */
+    const isClosed = async () =>
+      protocol !== undefined ||
+      (await echo(asked, undefined, { protocol: "udp", port: server.port })) === "reply";
     const ask = (dataBytes?: number) =>
       Promise.all([query(asked, isIterative, dataBytes), echo(asked, dataBytes)]);
     let outcome: ResolverTry["outcome"] = "silent";
@@ -63,11 +69,12 @@ export function tryResolvers(
       outcome = answered;
       isEchoed ||= echoed === "reply";
     }
-    const echoes = isEchoed || outcome === "port-closed";
+    const echoes = isEchoed || (outcome === "port-closed" && (await isClosed()));
     const isAnswered = outcome === "answers" || echoes;
     // The kernel leaves a gateway that is silent for another route, if there is one.
     const way = (isAnswered ? null : firstWay) ?? wayNow();
-    const tried = { server, way, outcome, echoes };
+    const refused = outcome === "refused" ? "DNS queries" : null;
+    const tried = { server, way, outcome, echoes, refused };
     const isSmallBack = outcome === "answers" && isEchoed;
     const isLargeDue = isSmallBack && !isLargeTried && protocol === undefined;
     if (!isLargeDue || !way?.via || way.mtu === null) return { ...tried, large: null };
@@ -75,6 +82,8 @@ export function tryResolvers(
     const largeBytes = Math.min(way.mtu, MAX_LARGE_BYTES);
     const [answered, echoed] = await ask(largeBytes - IPV6_HEADER_BYTES - HEADER_BYTES);
     const isBack = answered === "answers" || echoed === "reply" || echoed === "too-big";
+    if (answered === "refused")
+      return { ...tried, refused: `packets of ${largeBytes} bytes`, large: null };
     return { ...tried, large: isBack || (echoed === "unknown" || signal.aborted ? null : false) };
   };
   return Promise.all(servers.slice(0, MAX_RESOLVERS).map(tryResolver));
@@ -97,19 +106,27 @@ async function query({ server, signal }: Asked, isIterative: boolean, paddedByte
   if (outcome.kind === "unreachable") {
     if (outcome.reason === "ECONNREFUSED") return "port-closed";
     await Bun.sleep(Math.max(0, TRY_MS - (performance.now() - startMs)));
-    return "not-sent";
+    return outcome.reason === "EPERM" ? "refused" : "not-sent";
   }
   return outcome.kind === "timeout" || outcome.kind === "aborted" ? "silent" : "answers";
 }
 
-/** Sends an echo request in a packet of so much data. */
-async function echo({ server, scopeId, prober, signal }: Asked, payloadBytes?: number) {
+/** Sends an echo request, or a probe of a port, in a packet of so much data. */
+async function echo(
+  { server, scopeId, prober, signal }: Asked,
+  payloadBytes?: number,
+  probedPort?: ProbeRequest["probedPort"],
+) {
   const { address: target } = server;
   if (prober === null || target.version === 4) return "unknown";
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return "none";
   const request = { target, scopeId, hopLimit: HOP_LIMIT, timeoutMs: TRY_MS, signal, ...route };
-  const answer = await prober.probe({ ...request, ...(payloadBytes && { payloadBytes }) });
+  const answer = await prober.probe({
+    ...request,
+    probedPort,
+    ...(payloadBytes && { payloadBytes }),
+  });
   if (answer.kind === "reply" || answer.kind === "unknown") return answer.kind;
   return answer.kind === "error" && answer.type === TYPE.packetTooBig ? "too-big" : "none";
 }

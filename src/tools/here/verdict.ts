@@ -395,16 +395,25 @@ function gateway(known: Known): Seen {
   return see(key, { ...known.about(isAnyAlive ? way : (direct ?? way)), ...values }, isWarning);
 }
 
-function firewall({ heard, isHere, interfaceName, withoutRaw, see }: Known): Seen {
-  if (withoutRaw !== null) return see("firewall/unseen");
-  if (heard.length === 0) return see("firewall/unheard");
+function firewall({ heard, six, answering, isHere, interfaceName, withoutRaw, see }: Known): Seen {
   const drops = heard.flatMap(({ index, drops }) => drops.map((drop) => ({ ...drop, index })));
-  if (drops.length === 0) return see("firewall/none");
+  const refused = six.filter((tried) => tried.refused !== null);
+  const key = firstTrue({
+    firewall: drops.length > 0,
+    "firewall/refused": refused.length > 0,
+    "firewall/unseen": withoutRaw !== null,
+    "firewall/unheard": heard.length === 0,
+    "firewall/none": true,
+  });
   const text = ({ type, direction, index }: (typeof drops)[number]) => {
     const [name] = Object.entries(TYPE).find(([, each]) => each === type) ?? [];
     return `${name} (type ${type}) on its way ${direction} on ${interfaceName(index)}`;
   };
-  return see("firewall", { drops: some(drops, text) }, !drops.some(isHere));
+  const refusedText = some(refused, (tried) => `${tried.refused} to ${nameOf(tried)}`);
+  const isHarmless =
+    drops.length > 0 ? !drops.some(isHere) : answering.some((tried) => tried.refused === null);
+  const isFound = drops.length > 0 || refused.length > 0;
+  return see(key, { drops: some(drops, text), refused: refusedText }, isFound && isHarmless);
 }
 
 function source({ way, source, after, about, see }: Known): Seen {

@@ -411,7 +411,9 @@ function tryOf(machine: Simulated, resolver: SimulatedResolver): ResolverTry {
   const isLargeTried = outcome === "answers" && isEchoed && way?.via;
   return {
     ...{ server: serverOf(text), way, outcome },
-    echoes: isEchoed || outcome === "port-closed",
+    // Who says that a port is closed is seen by a raw socket.
+    echoes: isEchoed || (outcome === "port-closed" && machine.hasRaw),
+    refused: null,
     large: isLargeTried ? machine.beyond !== "narrow" : null,
   };
 }
