@@ -82,9 +82,13 @@ export function wayTo(destination: Ipv6Address, scopeId = 0) {
   const sender = senderTo(destination, scopeId);
   if (isLinkLocal(destination))
     return sender && { index: scopeId, via: null, table: MAIN_TABLE, ...sender };
-  const answer = askRoute(destination);
-  const route = answer && parseRoute(answer);
-  if (route?.kind !== "unicast") return null;
+  // As for a socket, rules by source count where there is no route without one.
+  const route = [undefined, sender?.source]
+    .values()
+    .map((source) => askRoute(destination, source))
+    .map((answer) => answer && parseRoute(answer))
+    .find((each) => each?.kind === "unicast");
+  if (!route) return null;
   const [hop = { index: 0, via: null }] = route.hops;
   const { source = null, mtu = null } = sender ?? {};
   return { ...hop, table: route.table, source, mtu };

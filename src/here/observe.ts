@@ -21,7 +21,7 @@ export type Gateway = Observation["gateways"][number];
 
 /**
  * The default routes that are in use: to everywhere, or to all global unicast addresses, in the main table or the one in
- * which the kernel finds the way to the Internet. What rules send by other tables, as by a source or a mark, is not known.
+ * which the kernel finds the way to the Internet. What rules send by other tables, as by a mark, is not known.
  */
 export const defaultRoutes = ({ routes, way }: Machine) =>
   routes.filter(

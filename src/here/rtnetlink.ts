@@ -22,12 +22,16 @@ export function dumpTable(table: keyof typeof TABLES): readonly KernelMessage[] 
 }
 
 /** The answer that says which route a packet to a destination takes, through all rules and tables, or that the kernel refuses. */
-export function askRoute(destination: Ipv6Address): KernelMessage | undefined {
+export function askRoute(
+  destination: Ipv6Address,
+  source?: Ipv6Address,
+): KernelMessage | undefined {
   const fixed = new Uint8Array(TABLES.route.bytes);
-  fixed.set([AF_INET6, 128]);
-  // RTA_DST with its length.
-  const attribute = [20, 0, 1, 0, ...ipv6ToBytes(destination)];
-  return exchange("route", REQUEST, Uint8Array.of(...fixed, ...attribute))[0];
+  fixed.set([AF_INET6, 128, source ? 128 : 0]);
+  // RTA_DST and RTA_SRC with their lengths.
+  const attributes = [20, 0, 1, 0, ...ipv6ToBytes(destination)];
+  if (source) attributes.push(20, 0, 2, 0, ...ipv6ToBytes(source));
+  return exchange("route", REQUEST, Uint8Array.of(...fixed, ...attributes))[0];
 }
 
 function exchange(

@@ -291,6 +291,19 @@ export const HEALTHY: readonly Trial[] = [
       "route add default via fe80::1 dev eth0 table 77",
     ],
   }),
+  healthy(
+    "a default route of another table, by a rule for the own source",
+    {
+      ...STATIC,
+      ip: [
+        "addr add 2001:db8:1::5/64 dev eth0",
+        "rule add from 2001:db8:1::/64 lookup 77",
+        "route add default via fe80::1 dev eth0 table 77",
+      ],
+      settled: ["eth0 2001:db8:1::5/64"],
+    },
+    { has: ["fe80::1", RESOLVER] },
+  ),
   healthy("a dead default route in a table of which no rule knows", {
     ...STATIC,
     ip: [...(STATIC.ip ?? []), "route add default via fe80::dead dev eth0 table 100"],

@@ -50,6 +50,20 @@ const ROUTES: readonly Trial[] = [
       { ...(type === "unreachable" && FIRST) },
     ),
   ),
+  ...(
+    [
+      ["a rule", "ip -6 rule add pref 100 prohibit"],
+      ["a route to all of the Internet", "ip -6 route add blackhole 2000::/3"],
+    ] as const
+  ).map(([what, command]) =>
+    broken(
+      `a default route that ${what} hides`,
+      "no-route",
+      ["via fe80::1 on eth0", "ip -6 rule"],
+      { ...STATIC, later: [["client", command]] },
+      { lacks: ["has no default route"] },
+    ),
+  ),
   broken(
     "a default route that has expired",
     "no-route",

@@ -333,7 +333,8 @@ function contradiction({ routers }: Known) {
 /** Kinds of routes that stop packets. */
 const DEAD_ENDS: readonly Route["kind"][] = ["unreachable", "prohibit", "blackhole"];
 
-function route({ way, routers, after, via, routeEnd, addressEnd, about, see }: Known): Seen {
+function route(known: Known): Seen {
+  const { way, routers, after, via, hops, routeEnd, addressEnd, about, see } = known;
   const all = after.routes.filter(({ prefix }) => prefix.length === 0);
   const dead = all.find(({ kind }) => DEAD_ENDS.includes(kind));
   const isNoDefault = routers.every(({ lifetimeSeconds }) => lifetimeSeconds === 0);
@@ -342,12 +343,15 @@ function route({ way, routers, after, via, routeEnd, addressEnd, about, see }: K
     "ending/route": way !== null && isEnding,
     route: way !== null,
     "no-route/dead-end": dead !== undefined,
+    "no-route/rule": hops.length > 0,
     "no-route/lifetime": routers.length > 0 && isNoDefault,
     "no-route/expired": all.some(({ expiresSeconds }) => (expiresSeconds ?? 1) <= 0),
     "no-route": true,
   });
   const leads = via ? `via ${formatIpv6(via)}` : "out";
-  return see(key, { ...about(way), way: leads, inSeconds: routeEnd, kind: dead?.kind });
+  const gateway = (hop: Hop) => (hop.via ? `via ${formatIpv6(hop.via)} ` : "");
+  const ways = some(hops, (hop) => `${gateway(hop)}on ${known.interfaceName(hop.index)}`);
+  return see(key, { ...about(way), way: leads, ways, inSeconds: routeEnd, kind: dead?.kind });
 }
 
 function gateway(known: Known): Seen {
