@@ -1,4 +1,5 @@
 /** Networks in which a link, its routers' advertisements or the addresses are at fault. */
+import { RESOLVER } from "./description.ts";
 import {
   BARE_PROC,
   BY_ROUTER_1,
@@ -299,12 +300,12 @@ const ADDRESSES: readonly Trial[] = [
   broken(
     "only a unique local prefix, which is translated",
     "only-ula",
-    ["eth0", ULA_OWN],
+    ["eth0", ULA_OWN, RESOLVER, "NAT66"],
     {
       routers: [{ radvd: ULA, addresses: ["fe80::1/64", "fd00:1::1/64"], serves: ["fd00:1::/64"] }],
       settled: [`eth0 ${ULA_OWN}/64`, BY_ROUTER_1],
     },
-    { reaches: true },
+    { reaches: true, lacks: ["cannot be reached"] },
   ),
   broken("only a static unique local address", "only-ula", ["eth0", "fd00:1::5"], {
     ip: ["addr add fd00:1::5/64 dev eth0", "route add default via fe80::1 dev eth0"],

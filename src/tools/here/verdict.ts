@@ -49,6 +49,7 @@ function some<Row>(rows: readonly Row[], text: (row: Row) => string = String): s
 type WithIp = Pick<OwnAddress, "ip">;
 const ipOf = ({ ip }: WithIp) => formatIpv6(ip);
 const isUla = ({ ip }: WithIp) => classifyIpv6(ip) === "UniqueLocal";
+const isUlaOf = (ip?: IpAddress | null) => ip?.version === 6 && isUla({ ip });
 const isSame = (a: Ipv6Address | null, b: Ipv6Address | null) =>
   a !== null && b !== null && equalIpv6(a, b);
 type Hop = Route["hops"][number];
@@ -236,6 +237,10 @@ function link({ judged, link, on, after, see }: Known): Seen {
 function address(known: Known): Seen {
   const { on, own, usable, source, duplicates, addressEnd, routeEnd, withoutRaw, see } = known;
   const failed = on.filter(({ state, isGlobal }) => !isGlobal && state === "duplicate");
+  /** Resolvers of the Internet that have answered to a unique local address. */
+  const reached = known.far.filter(
+    (tried) => isAlive(tried) && isUlaOf(tried.way?.source) && !isUlaOf(tried.server.address),
+  );
   const are = (state: OwnAddress["state"]) =>
     own.length > 0 && own.every((each) => each.state === state);
   const key = firstTrue({
@@ -245,6 +250,7 @@ function address(known: Known): Seen {
     "no-router/unseen": own.length === 0,
     "address-tentative": are("tentative"),
     "address-deprecated": usable.length === 0,
+    "only-ula/translated": usable.every(isUla) && reached.length > 0,
     "only-ula": usable.every(isUla),
     "ending/address": addressEnd !== null && addressEnd <= (routeEnd ?? Infinity),
     address: true,
@@ -255,6 +261,7 @@ function address(known: Known): Seen {
   const values = {
     ...{ ...known.about(rows[0]), ips: some(rows, ipOf), duplicates: some(duplicates) },
     ...{ origins: some(own, (row) => `${ipOf(row)} (${row.origin})`), inSeconds: addressEnd },
+    reached: some(reached, nameOf),
   };
   const isHarmless = key === "only-ula" ? !isInternetSilent(known) : !isUlaUsed;
   return see(key, values, ["only-ula", "address-deprecated"].includes(key) && isHarmless);
