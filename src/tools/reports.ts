@@ -27,7 +27,7 @@ export type ToolName = keyof typeof REPORTS;
 /** The sentences for the event `waiting`, by what a run waits for. */
 const WAITS: Readonly<Record<string, string>> = {
   slot: "Waiting for a probe slot.",
-  target: "Waiting for what others send to the same port or network.",
+  target: "Waiting for its turn at the port or network of the target.",
 };
 
 /** The sentence for an event that says what a run waits for; undefined for one that is a part of its result. */

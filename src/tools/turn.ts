@@ -33,7 +33,7 @@ export const noSlot = ({ limit }: Pick<FairSlots, "limit">, reason: string) =>
 export const waitingEvent = shape("Waiting", "A run that has to wait.", () => ({
   for: oneOf(
     ["slot", "target"],
-    "Whether it waits for a probe slot, or for what others send to the same port or network.",
+    "Whether it waits for a probe slot, or for its turn at the port or network of the target.",
   ),
 }));
 
