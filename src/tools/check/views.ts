@@ -13,6 +13,7 @@ import {
   isLost,
   lossOf,
   ofKind,
+  transactionsOf,
   typical,
   withRetransmitted,
   worked,
@@ -89,7 +90,9 @@ function partOf(rows: readonly Attempt[], all: readonly Attempt[], noun: string)
   if (failure === undefined) return null;
   const { text = "", at } = failure;
   const failed = `${shareText(failures.length, rows.length, noun)} failed, ${causeText(failures, all)}.`;
-  const finding = hasStopped(rows) ? "stopped" : "sometimes";
+  // The last transactions may fail each in another part, while the kernel of a server still answers SYNs.
+  const isOver = hasStopped(rows) || hasStopped(transactionsOf(all));
+  const finding = isOver ? "stopped" : "sometimes";
   return { finding, text: [failed, text].filter(Boolean).join(" "), ...(at && { at }) };
 }
 

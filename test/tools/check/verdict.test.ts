@@ -343,6 +343,17 @@ test.each<[what: string, rows: readonly Attempt[], expected: object]>([
     { code: "stopped", headline: expect.stringContaining("4 of 10 transactions failed, by RST") },
   ],
   [
+    "stops, by resets before and after a request, behind a kernel that goes on to answer SYNs",
+    [
+      ...rowsFor("connect", [...times(7, null), ...times(3, "refused")]),
+      ...rowsFor("handshake", times(7, null)),
+      ...rowsFor("request", [...times(6, null), "http-silent"]),
+      ...rowsFor("syn", times(20, null)),
+      ...rowsFor("echo", times(20, null)),
+    ],
+    { code: "stopped", headline: expect.stringContaining("4 of 10 transactions failed, most by") },
+  ],
+  [
     "never sends a body to the end",
     [
       ...without("request"),
