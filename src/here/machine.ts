@@ -83,10 +83,8 @@ export function wayTo(destination: Ipv6Address, scopeId = 0) {
   if (isLinkLocal(destination))
     return sender && { index: scopeId, via: null, table: MAIN_TABLE, ...sender };
   // As for a socket, rules by source count where there is no route without one.
-  const route = [undefined, sender?.source]
-    .values()
-    .map((source) => askRoute(destination, source))
-    .map((answer) => answer && parseRoute(answer))
+  const route = [null, sender?.source ?? null]
+    .flatMap((source) => askRoute(destination, source).map(parseRoute))
     .find((each) => each?.kind === "unicast");
   if (!route) return null;
   const [hop = { index: 0, via: null }] = route.hops;

@@ -21,17 +21,15 @@ export function dumpTable(table: keyof typeof TABLES): readonly KernelMessage[] 
   return exchange(table, DUMP, body);
 }
 
-/** The answer that says which route a packet to a destination takes, through all rules and tables, or that the kernel refuses. */
-export function askRoute(
-  destination: Ipv6Address,
-  source?: Ipv6Address,
-): KernelMessage | undefined {
+/** What says which route a packet to a destination takes, perhaps from a source, through all rules and tables, or that the kernel refuses. */
+export function askRoute(destination: Ipv6Address, source: Ipv6Address | null) {
   const fixed = new Uint8Array(TABLES.route.bytes);
   fixed.set([AF_INET6, 128, source ? 128 : 0]);
   // RTA_DST and RTA_SRC with their lengths.
-  const attributes = [20, 0, 1, 0, ...ipv6ToBytes(destination)];
-  if (source) attributes.push(20, 0, 2, 0, ...ipv6ToBytes(source));
-  return exchange("route", REQUEST, Uint8Array.of(...fixed, ...attributes))[0];
+  const attributes = [destination, source].flatMap((ip, at) =>
+    ip ? [20, 0, at + 1, 0, ...ipv6ToBytes(ip)] : [],
+  );
+  return exchange("route", REQUEST, Uint8Array.of(...fixed, ...attributes));
 }
 
 function exchange(

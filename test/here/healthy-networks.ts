@@ -304,6 +304,14 @@ export const HEALTHY: readonly Trial[] = [
     },
     { has: ["fe80::1", RESOLVER] },
   ),
+  healthy("a default route for the own source alone", {
+    ...STATIC,
+    ip: [
+      "addr add 2001:db8:1::5/64 dev eth0",
+      "route add default from 2001:db8:1::/64 via fe80::1 dev eth0",
+    ],
+    settled: ["eth0 2001:db8:1::5/64"],
+  }),
   healthy("a dead default route in a table of which no rule knows", {
     ...STATIC,
     ip: [...(STATIC.ip ?? []), "route add default via fe80::dead dev eth0 table 100"],

@@ -59,7 +59,7 @@ const ROUTES: readonly Trial[] = [
     broken(
       `a default route that ${what} hides`,
       "no-route",
-      ["via fe80::1 on eth0", "ip -6 rule"],
+      ["default route of eth0", "ip -6 rule"],
       { ...STATIC, later: [["client", command]] },
       { lacks: ["has no default route"] },
     ),

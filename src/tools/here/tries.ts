@@ -48,18 +48,17 @@ export function tryResolvers(
 ): Promise<readonly ResolverTry[]> {
   let isLargeTried = false;
   const tryResolver = async (server: DnsServer): Promise<ResolverTry> => {
-    const { zone, protocol } = server;
+    const { zone, protocol, port } = server;
     const scopeId = zone === undefined ? 0 : (interfaceIndex(zone) ?? 0);
     const asked = { server, scopeId, prober, signal };
     const wayNow = () => (isOutside(server) ? wayTo(server.address, scopeId) : null);
     const firstWay = wayNow();
     let isIterative = true;
-    /** A router or a firewall, that of this machine too, can answer in its place that the port is closed. */
-    const isClosed = async () =>
-      protocol !== undefined ||
-      (await echo(asked, undefined, { protocol: "udp", port: server.port })) === "reply";
     const ask = (dataBytes?: number) =>
-      Promise.all([query(asked, isIterative, dataBytes), echo(asked, dataBytes)]);
+      Promise.all([
+        query(asked, isIterative, dataBytes),
+        echo(asked, dataBytes ? { payloadBytes: dataBytes } : {}),
+      ]);
     let outcome: ResolverTry["outcome"] = "silent";
     let isEchoed = false;
     for (let count = 0; outcome !== "answers" && count < TRIES && !signal.aborted; count++) {
@@ -69,6 +68,10 @@ export function tryResolvers(
       outcome = answered;
       isEchoed ||= echoed === "reply";
     }
+    // A router or a firewall, that of this machine too, can answer in its place that the port is closed.
+    const isClosed = async () =>
+      protocol !== undefined ||
+      (await echo(asked, { probedPort: { protocol: "udp", port } })) === "reply";
     const echoes = isEchoed || (outcome === "port-closed" && (await isClosed()));
     const isAnswered = outcome === "answers" || echoes;
     // The kernel leaves a gateway that is silent for another route, if there is one.
@@ -111,22 +114,14 @@ async function query({ server, signal }: Asked, isIterative: boolean, paddedByte
   return outcome.kind === "timeout" || outcome.kind === "aborted" ? "silent" : "answers";
 }
 
-/** Sends an echo request, or a probe of a port, in a packet of so much data. */
-async function echo(
-  { server, scopeId, prober, signal }: Asked,
-  payloadBytes?: number,
-  probedPort?: ProbeRequest["probedPort"],
-) {
+/** Sends an echo request, or a probe of a port. */
+async function echo({ server, scopeId, prober, signal }: Asked, more: Partial<ProbeRequest>) {
   const { address: target } = server;
   if (prober === null || target.version === 4) return "unknown";
   const route = prober.route(target, scopeId);
   if (typeof route === "string") return "none";
   const request = { target, scopeId, hopLimit: HOP_LIMIT, timeoutMs: TRY_MS, signal, ...route };
-  const answer = await prober.probe({
-    ...request,
-    probedPort,
-    ...(payloadBytes && { payloadBytes }),
-  });
+  const answer = await prober.probe({ ...request, ...more });
   if (answer.kind === "reply" || answer.kind === "unknown") return answer.kind;
   return answer.kind === "error" && answer.type === TYPE.packetTooBig ? "too-big" : "none";
 }

@@ -48,8 +48,8 @@ function some<Row>(rows: readonly Row[], text: (row: Row) => string = String): s
 
 type WithIp = Pick<OwnAddress, "ip">;
 const ipOf = ({ ip }: WithIp) => formatIpv6(ip);
-const isUla = ({ ip }: WithIp) => classifyIpv6(ip) === "UniqueLocal";
-const isUlaOf = (ip?: IpAddress | null) => ip?.version === 6 && isUla({ ip });
+const isUla = ({ ip }: { readonly ip: IpAddress | null | undefined }) =>
+  ip?.version === 6 && classifyIpv6(ip) === "UniqueLocal";
 const isSame = (a: Ipv6Address | null, b: Ipv6Address | null) =>
   a !== null && b !== null && equalIpv6(a, b);
 type Hop = Route["hops"][number];
@@ -239,7 +239,8 @@ function address(known: Known): Seen {
   const failed = on.filter(({ state, isGlobal }) => !isGlobal && state === "duplicate");
   /** Resolvers of the Internet that have answered to a unique local address. */
   const reached = known.far.filter(
-    (tried) => isAlive(tried) && isUlaOf(tried.way?.source) && !isUlaOf(tried.server.address),
+    (tried) =>
+      isAlive(tried) && isUla({ ip: tried.way?.source }) && !isUla({ ip: tried.server.address }),
   );
   const are = (state: OwnAddress["state"]) =>
     own.length > 0 && own.every((each) => each.state === state);
@@ -256,7 +257,7 @@ function address(known: Known): Seen {
     address: true,
   });
   // A unique local address that is not deprecated goes before them, RFC 6724 section 5.
-  const isUlaUsed = source !== null && isUla({ ip: source });
+  const isUlaUsed = isUla({ ip: source });
   const rows = failed.length > 0 ? failed : own;
   const values = {
     ...{ ...known.about(rows[0]), ips: some(rows, ipOf), duplicates: some(duplicates) },
@@ -340,8 +341,7 @@ function contradiction({ routers }: Known) {
 /** Kinds of routes that stop packets. */
 const DEAD_ENDS: readonly Route["kind"][] = ["unreachable", "prohibit", "blackhole"];
 
-function route(known: Known): Seen {
-  const { way, routers, after, via, hops, routeEnd, addressEnd, about, see } = known;
+function route({ way, routers, after, via, hops, routeEnd, addressEnd, about, see }: Known): Seen {
   const all = after.routes.filter(({ prefix }) => prefix.length === 0);
   const dead = all.find(({ kind }) => DEAD_ENDS.includes(kind));
   const isNoDefault = routers.every(({ lifetimeSeconds }) => lifetimeSeconds === 0);
@@ -356,9 +356,8 @@ function route(known: Known): Seen {
     "no-route": true,
   });
   const leads = via ? `via ${formatIpv6(via)}` : "out";
-  const gateway = (hop: Hop) => (hop.via ? `via ${formatIpv6(hop.via)} ` : "");
-  const ways = some(hops, (hop) => `${gateway(hop)}on ${known.interfaceName(hop.index)}`);
-  return see(key, { ...about(way), way: leads, ways, inSeconds: routeEnd, kind: dead?.kind });
+  const shown = about(way ?? hops[0]);
+  return see(key, { ...shown, way: leads, inSeconds: routeEnd, kind: dead?.kind });
 }
 
 function gateway(known: Known): Seen {
@@ -394,14 +393,13 @@ function gateway(known: Known): Seen {
     "gateway-silent": dead.every(({ ip, index }) => known.isOnLink(ip, index)),
     "gateway-not-on-link": true,
   });
-  const deadText = some(dead, (each) => `${ipOf(each)} on ${known.interfaceName(each.index)}`);
   const isSilent = isBeyondSilent || (six.length > 0 && answering.length === 0);
   const isHarmless = !(dead.some(known.isHere) && isSilent);
   const isNeeded = dead.some(isDefault) && !isAnyAlive && direct === null;
   const isWarning = dead.length > 0 && isHarmless && !isNeeded;
   const values = {
     alive: some(alive.flatMap(({ index, ip }) => known.viaText({ index, via: ip }))),
-    dead: deadText,
+    dead: some(dead, (each) => `${ipOf(each)} on ${known.interfaceName(each.index)}`),
   };
   return see(key, { ...known.about(isAnyAlive ? way : (direct ?? way)), ...values }, isWarning);
 }
@@ -421,10 +419,9 @@ function firewall({ heard, six, answering, isHere, interfaceName, withoutRaw, se
     return `${name} (type ${type}) on its way ${direction} on ${interfaceName(index)}`;
   };
   const refusedText = some(refused, (tried) => `${tried.refused} to ${nameOf(tried)}`);
-  const isHarmless =
-    drops.length > 0 ? !drops.some(isHere) : answering.some((tried) => tried.refused === null);
-  const isFound = drops.length > 0 || refused.length > 0;
-  return see(key, { drops: some(drops, text), refused: refusedText }, isFound && isHarmless);
+  const isHarmless = answering.some((tried) => tried.refused === null);
+  const isWarning = drops.length > 0 ? !drops.some(isHere) : refused.length > 0 && isHarmless;
+  return see(key, { drops: some(drops, text), refused: refusedText }, isWarning);
 }
 
 function source({ way, source, after, about, see }: Known): Seen {
@@ -490,9 +487,8 @@ function beyond(known: Known): Seen {
   if (way === null) return see(key);
   const { index, via, mtu } = way;
   const behind = via ? far.filter((each) => isVia(each.way, { index, ip: via })) : far;
-  return see(key, {
-    ...{ ...about(way), mtu, narrow: some(narrow, nameOf), silent: some(behind, nameOf) },
-  });
+  const named = { narrow: some(narrow, nameOf), silent: some(behind, nameOf) };
+  return see(key, { ...about(way), mtu, ...named });
 }
 
 /** What is said where no step has found anything. */
