@@ -28,6 +28,7 @@ export class CertificateError extends Error {
 export function readCertificate({ certFile, keyFile }: CertificateFiles) {
   // Not imported at the start, because only HTTPS needs it and loading takes milliseconds.
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
+  const { createSecureContext } = process.getBuiltinModule("node:tls");
   const attempt = <T>(problem: string, run: () => T) =>
     orThrow(run, (reason, cause) => new CertificateError(`${problem}: ${reason}`, { cause }));
   const cert = attempt(`cannot read the certificate ${certFile}`, () => readRegularFile(certFile));
@@ -40,6 +41,8 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles) {
   if (!first.checkPrivateKey(secret)) {
     throw new CertificateError(`the key ${keyFile} does not belong to the certificate ${certFile}`);
   }
+  // A server reads the other certificates of the chain too.
+  attempt(`${certFile} and ${keyFile} cannot be served`, () => createSecureContext({ cert, key }));
   const [beginsMs, expiresMs] = [Date.parse(first.validFrom), Date.parse(first.validTo)];
   return { cert, key, beginsMs, expiresMs };
 }

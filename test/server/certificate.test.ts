@@ -86,6 +86,14 @@ opensslTest("a file with certificate and key may be replaced while it is read", 
   }
 });
 
+opensslTest("a chain that is cut behind the first certificate is refused: no server can use it", () => {
+  use(2);
+  const certificate = readFileSync(files.certFile, "utf8");
+  writeFileSync(files.certFile, certificate + certificate.slice(0, -100));
+  const problem = `${files.certFile} and ${files.keyFile} cannot be served: error:`;
+  expect(() => readCertificate(files)).toThrow(problem);
+});
+
 describe("the validity of a certificate", () => {
   const certificate = { cert: "", key: "", beginsMs: 1000, expiresMs: 2000 };
   test.each([
