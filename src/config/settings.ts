@@ -410,8 +410,8 @@ function parseNatsUrl(text: string) {
 }
 
 function parseNotifyUrl(text: string): string {
-  if (hasPassword(text)) refuse("must not have a user or password");
   const url = URL.parse(text);
+  if (url?.username || url?.password) refuse("must not have a user or password");
   const form = "must be a URL such as https://hooks.example.com/sixscope";
   return url && /^https?:$/.test(url.protocol) ? url.href : refuse(form);
 }

@@ -168,6 +168,12 @@ describe("values", () => {
       { targetResolver: "resolver_c" },
     ],
     ["a level", "SIXSCOPE_LOG_LEVEL", "debug", { logLevel: "debug" }],
+    [
+      "a receiver with an @ in its path",
+      "SIXSCOPE_NOTIFY_URL",
+      "https://hooks.example.com/@team",
+      { notify: { url: "https://hooks.example.com/@team", secret: null } },
+    ],
   ];
   test.each(accepted)("%s: %s=%s", (_, name, value, expected) => {
     expect(parseConfig({ [name]: value })).toMatchObject(expected as object);
