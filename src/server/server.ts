@@ -1,3 +1,4 @@
+import { lookup } from "node:dns/promises";
 import { dirname } from "node:path";
 import { formatListenAddress, isLoopback, type ListenAddress } from "../config/listen-address.ts";
 import { ownName } from "../platform/users.ts";
@@ -31,7 +32,8 @@ export async function listen(
       const isTcp = address.kind === "tcp";
       listeners.push(openListener(app, address, isTcp ? certificate : null, log, readiness));
     } catch (error) {
-      const message = `cannot listen on ${formatListenAddress(address)}: ${whyNot(address, error)}`;
+      const reason = await whyNot(address, error);
+      const message = `cannot listen on ${formatListenAddress(address)}: ${reason}`;
       const isLast = address === addresses.at(-1);
       const isOnly = isLast && listeners.length === 0;
       // The machine lacks the address or its family.
@@ -88,19 +90,23 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
 }
 
 /** Why an address cannot be listened on, and what to do. */
-function whyNot(address: ListenAddress, error: unknown): string {
+async function whyNot(address: ListenAddress, error: unknown): Promise<string> {
   const code = errorCode(error);
   if (address.kind === "unix") {
     const advice = `; let ${ownName()} write to ${dirname(address.path)}`;
     return `${reasonOf(error)}${code === "EACCES" ? advice : ""}`;
   }
+  // For a name that does not resolve, Bun has the error of an earlier call.
+  const unresolved = await lookup(address.hostname).then(() => null, reasonOf);
+  if (unresolved)
+    return `the name does not resolve (${unresolved}); use an address of this machine`;
   return REASONS[code ?? ""] ?? reasonOf(error);
 }
 
 /** Why a port cannot be listened on, by the code of the error. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
-    "another process uses the port (ss -ltnp shows which); stop it, or set SIXSCOPE_LISTEN (for metrics, SIXSCOPE_METRICS_LISTEN) to another port",
+    "another process uses the port (ss -ltnp shows which), or another address of the settings; stop that process, or choose another port in SIXSCOPE_LISTEN or SIXSCOPE_METRICS_LISTEN",
   EADDRNOTAVAIL: "this machine does not have the address (EADDRNOTAVAIL); see ip address",
   EACCES: "ports below 1024 need root or CAP_NET_BIND_SERVICE (EACCES)",
 };

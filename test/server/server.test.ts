@@ -72,6 +72,24 @@ describe("stop", () => {
   });
 });
 
+describe("an address that cannot be listened on", () => {
+  const app: App = { fetch: () => new Response() };
+
+  test("a name that does not resolve is said to be one", async () => {
+    const unknown = [{ kind: "tcp", hostname: "nowhere.invalid", port: 0 }] as const;
+    const opened = listen(app, unknown, null, log().log);
+    await expect(opened).rejects.toThrow(/nowhere\.invalid:0: the name does not resolve/);
+  });
+
+  test("one that another address of the settings includes is not only another process's", async () => {
+    const { urls, stop } = await listen(app, LISTEN, null, log().log);
+    const taken = [{ ...LISTEN[0], port: Number(new URL(urls[0] ?? "").port) }];
+    const opened = listen(app, taken, null, log().log);
+    await expect(opened).rejects.toThrow("or another address of the settings;");
+    await stop(0);
+  });
+});
+
 describe("an app that throws", () => {
   // biome-ignore format: a table
   test.each<[string, App["fetch"]]>([
