@@ -121,19 +121,30 @@ async function ask({ statusSocket }: Config, path: string): Promise<unknown> {
 export const askStatus = async (config: Config): Promise<Status | null> =>
   statusSchema().safeParse(await ask(config, "/")).data ?? null;
 
+/** @throws Error if no process answers that has these settings and watches */
+async function askWatcher<T>(config: Config, path: string, schema: z.ZodType<T>): Promise<T> {
+  const { data } = schema.safeParse(await ask(config, path));
+  if (data !== undefined) return data;
+  throw new Error(
+    `no service that watches answers at ${config.statusSocket}; start it with these settings, or see its log`,
+  );
+}
+
 /**
  * What the process that has these settings watches.
  *
- * @throws Error if none runs, or if it does not watch
+ * @throws Error if none answers
  */
-export async function askWatches(config: Config): Promise<Watches> {
-  const { data } = watchList().safeParse(await ask(config, "/watch"));
-  if (data) return data;
-  throw new Error("the service does not run with these settings; start it, or see sixscope doctor");
-}
+export const askWatches = (config: Config): Promise<Watches> =>
+  askWatcher(config, "/watch", watchList());
 
-/** What a watch of the process that has these settings has seen since a Unix time in milliseconds; null for an unknown one. */
+/**
+ * What a watch of the process that has these settings has seen since a Unix time in milliseconds; null for an unknown one.
+ *
+ * @throws Error if none answers
+ */
 export async function askWatch(config: Config, name: string, sinceMs: number) {
   const query = new URLSearchParams({ name, since: `${sinceMs}` });
-  return watchSeries().safeParse(Object(await ask(config, `/watch?${query}`)).series).data ?? null;
+  const answer = z.object({ series: watchSeries().nullable() });
+  return (await askWatcher(config, `/watch?${query}`, answer)).series;
 }

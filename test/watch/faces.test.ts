@@ -116,6 +116,15 @@ labTest("all faces say the same of a run, and of a line that is wrong", async ()
   expect(shown.status).toBe(0);
 });
 
+labTest("a service that does not answer is not a watch that does not exist", async () => {
+  const elsewhere = { SIXSCOPE_KEYS_FILE: join(folder, "others.json") };
+  for (const words of [["list"], ["show", NAME]]) {
+    const { status, stderr } = await sixscopeHere(["watch", ...words], elsewhere);
+    expect(status).toBe(1);
+    expect(stderr).toContain(`no service that watches answers at ${folder}/others.json.status`);
+  }
+});
+
 labTest("what does not exist is not found, and a time that is none is refused", async () => {
   for (const path of ["/watch/ping%20x", `${PATH}/changes/9999`, `${PATH}/changes/x`]) {
     const { status, document } = await ask(path);
@@ -125,7 +134,9 @@ labTest("what does not exist is not found, and a time that is none is refused", 
     const { status, document } = await ask(`${PATH}?${query}`);
     expect([query, status, document.error.code]).toEqual([query, 400, "INVALID_PARAMETER"]);
   }
-  expect((await command("show", "ping x")).status).toBe(1);
+  const unknown = await command("show", "ping x");
+  expect(unknown.status).toBe(1);
+  expect(unknown.stderr).toContain('"ping x" is not watched');
   // A name has all characters that a line can have.
   const odd = `/watch/${encodeURIComponent("ping fe80::1%eth0 a/b?c#d %2F +")}`;
   const { details } = (await ask(odd)).document.error;
