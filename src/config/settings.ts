@@ -108,7 +108,7 @@ export function parseConfig(
   folder = "",
   files: readonly EnvironmentFile[] = [],
 ) {
-  const { optional, both, read, report, finish } = settingsReader(environment, files);
+  const { optional, both, needs, read, report, finish } = settingsReader(environment, files);
   const bounded = (name: string, bounds: typeof PING_INTERVAL_MS | typeof PROBE_TIMEOUT_MS) =>
     read(name, String(bounds.default), integer(bounds.minimum, bounds.maximum));
   const [certFile, keyFile] = both([CERT, KEY], String);
@@ -116,12 +116,10 @@ export function parseConfig(
   const absolutePath = (text: string) => resolve(folder, text);
   const natsUrl = optional(NATS_URL, parseNatsUrl);
   const natsCreds = optional(NATS_CREDS, absolutePath);
-  if (environment[NATS_CREDS] && !environment[NATS_URL]) report(NATS_CREDS, [`needs ${NATS_URL}`]);
+  needs(NATS_CREDS, NATS_URL);
   const notifyUrl = optional(NOTIFY_URL, parseNotifyUrl);
   const notifySecret = optional(NOTIFY_SECRET, (path) => secretIn(absolutePath(path)));
-  if (environment[NOTIFY_SECRET] && !environment[NOTIFY_URL]) {
-    report(NOTIFY_SECRET, [`needs ${NOTIFY_URL}`]);
-  }
+  needs(NOTIFY_SECRET, NOTIFY_URL);
   const textOf = (path: string) =>
     orRefuse(() => readRegularFile(absolutePath(path)).trim(), "cannot be read");
   const urlFromFile = (path: string) => parseValkeyUrl(textOf(path));
@@ -202,8 +200,9 @@ export function parseConfig(
     stopGraceMs: read("SIXSCOPE_STOP_GRACE_MS", "20000", integer(0, MAX_STOP_GRACE_MS)),
     logLevel: read("SIXSCOPE_LOG_LEVEL", "info", choice(LOG_LEVELS)),
     logFormat: read("SIXSCOPE_LOG_FORMAT", "text", choice(LOG_FORMATS)),
-    /** True if request lines name the clients' addresses. */
+    /** True if request lines name the targets. */
     logTargets: read("SIXSCOPE_LOG_TARGETS", "no", choice(["yes", "no"])) === "yes",
+    /** True if request lines name the clients' addresses. */
     logClients: read("SIXSCOPE_LOG_CLIENTS", "yes", choice(["yes", "no"])) === "yes",
   };
   for (const name of Object.values(TOOL_SETTINGS)) optional(name, String);
@@ -261,10 +260,15 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     }
   };
 
+  /** Reports a variable that says nothing without another one. */
+  const needs = (name: string, other: string, advice = "") => {
+    if (environment[name] && !environment[other]) report(name, [`needs ${other}${advice}`]);
+  };
+
   /** The values of two variables that need each other. */
   const both = <T>([a, b]: readonly [string, string], parse: Parse<T>) => {
-    if (environment[a] && !environment[b]) report(a, [`needs ${b}; set both or neither`]);
-    if (environment[b] && !environment[a]) report(b, [`needs ${a}; set both or neither`]);
+    needs(a, b, "; set both or neither");
+    needs(b, a, "; set both or neither");
     return [optional(a, parse), optional(b, parse)] as const;
   };
 
@@ -283,7 +287,7 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     if (problems.length > 0) throw new ConfigError(problems);
   };
 
-  return { optional, both, read, report, finish };
+  return { optional, both, needs, read, report, finish };
 }
 
 function refuse(problem: string): never {
@@ -297,7 +301,7 @@ function orRefuse<T>(action: () => T, problem: string): T {
 
 const PEM = "-----BEGIN";
 
-/** True for a URL with a user or password. */
+/** True for what may be a URL with a user or password. */
 function hasPassword(text: string): boolean {
   const at = text.indexOf("://");
   return at >= 0 && text.includes("@", at);

@@ -73,20 +73,7 @@ export function createAgent(
     const service = serviceIn(subject);
     // An agent's rights must not serve another end than to answer the service that asks.
     if (service === "" || !inbox?.startsWith(SUBJECTS.inbox(service, ""))) return;
-    const controller = new AbortController();
-    const { signal } = controller;
-    const send = (reply: Reply, mayTell: MayTell = () => true) => {
-      if (signal.aborted || connection.isClosed()) return;
-      const text = JSON.stringify(reply);
-      const bytes = Buffer.byteLength(text);
-      if (!mayTell(bytes)) return;
-      if (bytes <= (connection.info?.max_payload ?? Infinity)) message.respond(text);
-      else end("its answer is larger than the NATS server allows (max_payload)");
-    };
-    const end = (reason: string) => {
-      send({ refused: reason });
-      controller.abort();
-    };
+    const { signal, send, end } = respondentTo(connection, message);
     const question = readQuestion(data);
     const unknown = question
       ? unknownIn(question)
@@ -156,4 +143,23 @@ export function createAgent(
       endAll();
     },
   };
+}
+
+/** Sends replies to the one who asked; `end` says why the run ends, and nothing is sent after it. */
+function respondentTo(connection: NatsConnection, message: Msg) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const send = (reply: Reply, mayTell: MayTell = () => true) => {
+    if (signal.aborted || connection.isClosed()) return;
+    const text = JSON.stringify(reply);
+    const bytes = Buffer.byteLength(text);
+    if (!mayTell(bytes)) return;
+    if (bytes <= (connection.info?.max_payload ?? Infinity)) message.respond(text);
+    else end("its answer is larger than the NATS server allows (max_payload)");
+  };
+  const end = (reason: string) => {
+    send({ refused: reason });
+    controller.abort();
+  };
+  return { signal, send, end };
 }

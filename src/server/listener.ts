@@ -84,7 +84,7 @@ export function openListener(
         "/readyz": () => (isStopping ? health(503, "stopping") : health(200, readiness())),
       },
       fetch: answer,
-      error: unforeseen,
+      error: (error: unknown) => unforeseen(error, log),
     };
     if (address.kind === "unix") {
       if (isAbandoned(address.path)) rmSync(address.path);
@@ -100,16 +100,6 @@ export function openListener(
       // If it is not set and development is off, Bun shares the port with other programs.
       reusePort: certificate !== null,
       ...(certificate && { tls: { ...TLS, cert: certificate.cert, key: certificate.key } }),
-    });
-  };
-
-  /** The response to a request for which the app itself threw. */
-  const unforeseen = (error: unknown) => {
-    const requestId = crypto.randomUUID();
-    log.error(traceOf(error), { requestId });
-    return new Response(JSON.stringify(new ApiError("INTERNAL_ERROR", { requestId }).body), {
-      status: 500,
-      headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
     });
   };
 
@@ -161,6 +151,16 @@ export function openListener(
       if (closeAll && address.kind === "unix") rmSync(address.path, { force: true });
     },
   };
+}
+
+/** The response to a request for which the app itself threw. */
+function unforeseen(error: unknown, log: Log): Response {
+  const requestId = crypto.randomUUID();
+  log.error(traceOf(error), { requestId });
+  return new Response(JSON.stringify(new ApiError("INTERNAL_ERROR", { requestId }).body), {
+    status: 500,
+    headers: { ...CONSTANT_HEADERS, "X-Request-Id": requestId },
+  });
 }
 
 /** The answer to a load balancer or supervisor. It is neither counted nor logged, so it closes its connection. */
