@@ -11,7 +11,7 @@ import { moment, momentMs } from "../watch/endpoint.ts";
 import { parseSchedule, parseWatch, WatchError } from "../watch/schedule.ts";
 import { about } from "./about.ts";
 import { settingsOfService, whileLocked } from "./key-store.ts";
-import { print } from "./terminal.ts";
+import { invocation, print } from "./terminal.ts";
 
 const SETTING = "SIXSCOPE_WATCH_FILE";
 
@@ -133,7 +133,7 @@ async function removeWatch(name: string, settings: Settings) {
 }
 
 const notWatched = (name: string) =>
-  new WatchError(`${quote(name)} is not watched; see sixscope watch list`);
+  new WatchError(`${quote(name)} is not watched; see ${invocation()} watch list`);
 
 /** Cells as a line; those that are not known are left out. */
 const lineOf = (...cells: readonly (string | number | false | null | undefined)[]) =>
@@ -141,8 +141,8 @@ const lineOf = (...cells: readonly (string | number | false | null | undefined)[
     cells.filter((cell) => cell !== null && cell !== undefined && cell !== false).join("  "),
   );
 
-const NOTHING_WATCHED =
-  "nothing is watched yet; begin as with: sixscope watch add check www.example.com every=5m";
+const nothingWatched = () =>
+  `nothing is watched yet; begin as with: ${invocation()} watch add check www.example.com every=5m`;
 
 /** `sixscope watch list`: what is watched, and how it is. */
 async function listWatches(json: true | undefined, settings: Settings) {
@@ -156,7 +156,7 @@ async function listWatches(json: true | undefined, settings: Settings) {
       ? lineOf(name, inWords(verdict.code), `since ${verdict.since}`, verdict.text)
       : lineOf(name, "no run yet"),
   );
-  return [...wrong, ...lines].join("\n") || NOTHING_WATCHED;
+  return [...wrong, ...lines].join("\n") || nothingWatched();
 }
 
 /** `sixscope watch show NAME`: what a watch has seen, and its changes. */

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Call } from "../../src/api/endpoint.ts";
+import { invocation } from "../../src/cli/terminal.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import { askStatus } from "../../src/server/status.ts";
 import { readEvents } from "../../src/util/event-stream.ts";
@@ -136,7 +137,7 @@ labTest("what does not exist is not found, and a time that is none is refused", 
   }
   const unknown = await command("show", "ping x");
   expect(unknown.status).toBe(1);
-  expect(unknown.stderr).toContain('"ping x" is not watched');
+  expect(unknown.stderr).toContain(`"ping x" is not watched; see ${invocation()} watch list`);
   // A name has all characters that a line can have.
   const odd = `/watch/${encodeURIComponent("ping fe80::1%eth0 a/b?c#d %2F +")}`;
   const { details } = (await ask(odd)).document.error;
