@@ -52,7 +52,7 @@ export function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): K
       return await action((wanted, keys, args) => connection.run(wanted, keys, args, ANSWER_MS));
     } catch (error) {
       if (!(error instanceof ValkeyError)) throw error;
-      const advice = "check SIXSCOPE_VALKEY_URL, its password, and whether Valkey runs";
+      const advice = "check the URL in the settings, its password, and whether Valkey runs";
       throw new KeyFileError(`cannot use the keys in ${place}: ${error.message}; ${advice}`);
     } finally {
       connection.close();

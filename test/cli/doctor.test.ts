@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkTls } from "../../src/cli/doctor/files.ts";
-import { checkKeysFile } from "../../src/cli/doctor/keys.ts";
+import { checkKeys, checkKeysFile } from "../../src/cli/doctor/keys.ts";
 import { checkClock } from "../../src/cli/doctor/machine.ts";
 import { roleOf } from "../../src/cli/doctor.ts";
 import { parseConfig } from "../../src/config/settings.ts";
@@ -216,6 +216,24 @@ describe("the raw socket", () => {
     const { stdout } = await sixscope(["doctor"], { SIXSCOPE_LISTEN: "nowhere" }, program);
     writeFileSync(RANGE, before);
     expect(stdout).toMatch(line);
+  });
+});
+
+describe("keys in a Valkey that does not answer", () => {
+  const URL = "valkey+unix:///nowhere/valkey";
+  test.each([
+    ["SIXSCOPE_VALKEY_URL", null],
+    ["SIXSCOPE_VALKEY_URL_FILE", "url"],
+  ])("the advice names the setting that is there: %s", async (name, file) => {
+    const folder = mkdtempSync(join(tmpdir(), "sixscope-doctor-"));
+    const path = join(folder, file ?? "unused");
+    writeFileSync(path, URL);
+    const environment = { [name]: file === null ? URL : path };
+    const config = parseConfig(environment);
+    const about = { config, environment, files: [], role: "service", setting: String } as const;
+    const [found] = await checkKeys({ ...about, service: null, status: null, isCurrent: false });
+    expect(found?.advice).toContain(`check Valkey itself and ${name};`);
+    rmSync(folder, { recursive: true });
   });
 });
 

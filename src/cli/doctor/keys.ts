@@ -10,8 +10,9 @@ import { type Finding, type Scene, trying } from "./finding.ts";
 const ADD_KEY: Command = [...invocation().split(" "), "keys", "add", "NAME"];
 
 /** Checks that the service can read its keys, and has an active one. */
-export async function checkKeys({ config, role, setting }: Scene): Promise<readonly Finding[]> {
-  const { valkey, keysFile } = config;
+export async function checkKeys(scene: Scene): Promise<readonly Finding[]> {
+  const { role, setting, environment, files } = scene;
+  const { valkey, keysFile } = scene.config;
   if (role === "agent") return [];
   if (valkey === null) return [checkKeysFile(keysFile)];
   const { place, read } = valkeyStore(valkey, keysFile);
@@ -21,7 +22,10 @@ export async function checkKeys({ config, role, setting }: Scene): Promise<reado
   } catch (error) {
     if (!(error instanceof KeyFileError)) throw error;
     const [outcome = ""] = error.message.split("; ");
-    const advice = `check Valkey itself and ${setting("SIXSCOPE_VALKEY_URL")}; until then each instance allows its part of what is left, and keys stay as last read for a day`;
+    const sources = [environment, ...files.map(({ variables }) => variables)];
+    const isInFile = sources.some((variables) => variables["SIXSCOPE_VALKEY_URL_FILE"]);
+    const where = setting(`SIXSCOPE_VALKEY_URL${isInFile ? "_FILE" : ""}`);
+    const advice = `check Valkey itself and ${where}; until then each instance allows its part of what is left, and keys stay as last read for a day`;
     return [trying(tried).problem(outcome, advice)];
   }
 }
