@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { checkTls } from "../../src/cli/doctor/files.ts";
 import { checkKeys, checkKeysFile } from "../../src/cli/doctor/keys.ts";
 import { checkClock } from "../../src/cli/doctor/machine.ts";
+import { checkNats } from "../../src/cli/doctor/peers.ts";
 import { roleOf } from "../../src/cli/doctor.ts";
 import { parseConfig } from "../../src/config/settings.ts";
 import { offerStatus } from "../../src/server/status.ts";
@@ -216,6 +217,18 @@ describe("the raw socket", () => {
     const { stdout } = await sixscope(["doctor"], { SIXSCOPE_LISTEN: "nowhere" }, program);
     writeFileSync(RANGE, before);
     expect(stdout).toMatch(line);
+  });
+});
+
+describe("a NATS server that cannot be reached", () => {
+  test.each([
+    ["service", "only this place can measure"],
+    ["agent", "nobody can ask this place"],
+  ] as const)("says what that means for the %s", async (role, consequence) => {
+    const config = parseConfig({ SIXSCOPE_NATS_URL: "nats://[::1]:9" });
+    const about = { config, role, environment: {}, files: [], setting: String } as const;
+    const [found] = await checkNats({ ...about, service: null, status: null, isCurrent: false });
+    expect(found).toMatchObject({ state: "problem", advice: expect.stringContaining(consequence) });
   });
 });
 

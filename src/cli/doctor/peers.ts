@@ -73,7 +73,7 @@ async function checkResolver(
 }
 
 /** Checks that NATS can be reached. The log of the service says which subjects the server refuses. */
-export async function checkNats({ config, setting }: Scene): Promise<readonly Finding[]> {
+export async function checkNats({ config, role, setting }: Scene): Promise<readonly Finding[]> {
   const { nats } = config;
   if (nats === null) return [];
   const { ok, problem } = trying(`connect to NATS at ${nats.servers.join(", ")}`);
@@ -83,7 +83,8 @@ export async function checkNats({ config, setting }: Scene): Promise<readonly Fi
     return [ok("it accepts us")];
   } catch (error) {
     const reason = reasonOf(error);
-    const until = "until then, only this place can measure";
+    const isAgent = role === "agent";
+    const until = `until then, ${isAgent ? "nobody can ask this place" : "only this place can measure"}`;
     const remedy =
       errorCode(error) === "EACCES" && nats.credsFile !== null
         ? `let the service read it: ${shareWith(ownName())}`
