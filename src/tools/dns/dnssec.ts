@@ -82,13 +82,18 @@ export async function checkDnssec(
   };
 }
 
-/**
- * True if the fault is the zone's: nothing is only missing, and the chain of trust begins at the configured keys, which are
- * valid. Those of the root are not by a clock that is wrong.
- */
+/** True if the fault is the zone's: nothing is only missing, and the chain of trust begins at the configured keys. */
 export function isZoneAtFault({ verdict, evidence, chain }: DnssecDetails): boolean {
-  return verdict === "bogus" && evidence !== "missing" && chain[0]?.status === "secure";
+  const isOfZone = beginsAtAnchor(chain) && !isRootBogus(chain);
+  return verdict === "bogus" && evidence !== "missing" && isOfZone;
 }
+
+const beginsAtAnchor = ([first]: DnssecDetails["chain"]) =>
+  first?.keys.some(({ trusted }) => trusted) ?? false;
+
+/** True if the root's own keys are not valid, as by a clock that is wrong: the root itself does not fail. */
+const isRootBogus = ([first]: DnssecDetails["chain"]) =>
+  first?.zone === "." && first.status === "bogus";
 
 /** What to do about each kind of evidence. */
 const ADVICE: Readonly<Record<Evidence, string>> = {
@@ -112,12 +117,10 @@ const CHECK_ANCHORS =
 
 /** What to do about a verdict; undefined for one without problem, and where nothing was checked. */
 function adviceOn({ verdict, evidence, chain }: Omit<Validation, "ttls">): string | undefined {
-  const [first] = chain;
-  if (first === undefined || evidence === null) return undefined;
-  const isAnchored = first.keys.some(({ trusted }) => trusted) || evidence === "budget";
-  if (!isAnchored) return CHECK_ANCHORS;
+  if (chain.length === 0 || evidence === null) return undefined;
+  if (!beginsAtAnchor(chain) && evidence !== "budget") return CHECK_ANCHORS;
   if (verdict === "bogus" && evidence === "missing") return UNSIGNED;
-  return first.status === "bogus" ? undefined : ADVICE[evidence];
+  return isRootBogus(chain) ? undefined : ADVICE[evidence];
 }
 
 /** An outcome whose TTLs are at most what its signatures allow; RFC 4035 section 5.3.3. */
