@@ -6,7 +6,7 @@ import type { ValkeyServer } from "../lab/valkey.ts";
 /** Services that share a server, and how to ask them as different clients. */
 export interface Instances extends AsyncDisposable {
   readonly services: readonly Service[];
-  /** Waits until each says that Valkey answers and has counted all of them, or that it does not. */
+  /** Waits until each says that Valkey answers and has counted all of these, or that it does not. */
   areUp(isUp: boolean): Promise<void>;
 }
 
@@ -29,17 +29,18 @@ export async function startInstances(
   // The first one gets the key.
   const first = await start();
   const services = [first, ...(await Promise.all([start(), start()]))];
-  const all = (name: string, wanted: number) =>
+  const all = (name: string, isWanted: (value: number) => boolean) =>
     until(async () => {
       const values = await Promise.all(services.map((service) => value(service, name)));
-      return values.every((each) => each === wanted);
+      return values.every(isWanted);
     });
-  const areCounted = () => all("sixscope_valkey_instances", services.length);
+  // A test may have started another one.
+  const areCounted = () => all("sixscope_valkey_instances", (count) => count >= services.length);
   await areCounted();
   return {
     services,
     async areUp(isUp) {
-      await all("sixscope_valkey_up", Number(isUp));
+      await all("sixscope_valkey_up", (value) => value === Number(isUp));
       if (isUp) await areCounted();
     },
     async [Symbol.asyncDispose]() {
