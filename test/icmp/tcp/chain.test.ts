@@ -144,10 +144,14 @@ describeWith(labMissing, programMissing("nft"))("a port behind four routers", ()
     await rule(FIREWALL, "output", "icmpv6 type time-exceeded drop");
     const server = Bun.spawn(chain.inside(TARGET_NODE, [process.execPath, "-e", ANSWER_THRICE]));
     await server.stdout.getReader().read();
-    const { hops, details } = await tools.trace(about("udp", THRICE));
+    const known = chain.hops.map((ip, at) => (at + 1 === FIREWALL ? null : ip));
+    const trace = () => tools.trace(about("udp", THRICE));
+    let { hops, details } = await trace();
+    // On a busy machine, replies can overtake the error of a nearer hop, and nothing tells them from its answers then.
+    for (let tries = 1; tries < 5 && hops.length < known.length; tries++)
+      ({ hops, details } = await trace());
     server.kill();
     expect(details.port).toEqual({ protocol: "udp", port: THRICE, state: "open" });
-    const known = chain.hops.map((ip, at) => (at + 1 === FIREWALL ? null : ip));
     expect(hops.map(({ ip }) => ip)).toEqual(known);
   });
 
