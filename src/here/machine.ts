@@ -83,9 +83,11 @@ export function wayTo(destination: Ipv6Address, scopeId = 0) {
   if (isLinkLocal(destination))
     return sender && { index: scopeId, via: null, table: MAIN_TABLE, ...sender };
   // As for a socket, rules by source count where there is no route without one.
-  const route = [null, sender?.source ?? null]
-    .flatMap((source) => askRoute(destination, source).map(parseRoute))
-    .find((each) => each?.kind === "unicast");
+  const routeFrom = (source: Ipv6Address | null) =>
+    askRoute(destination, source)
+      .map(parseRoute)
+      .find((each) => each?.kind === "unicast");
+  const route = routeFrom(null) ?? (sender?.source && routeFrom(sender.source));
   if (!route) return null;
   const [hop = { index: 0, via: null }] = route.hops;
   const { source = null, mtu = null } = sender ?? {};

@@ -21,7 +21,11 @@ export function dumpTable(table: keyof typeof TABLES): readonly KernelMessage[] 
   return exchange(table, DUMP, body);
 }
 
-/** What says which route a packet to a destination takes, perhaps from a source, through all rules and tables, or that the kernel refuses. */
+/**
+ * Asks which route a packet takes through all rules and tables; the kernel may answer that it refuses the packet.
+ *
+ * @param source null for any
+ */
 export function askRoute(destination: Ipv6Address, source: Ipv6Address | null) {
   const fixed = new Uint8Array(TABLES.route.bytes);
   fixed.set([AF_INET6, 128, source ? 128 : 0]);
