@@ -4,11 +4,13 @@ import { byText, isIpv6 } from "./ledger.ts";
 import { isOffInternet } from "./policy.ts";
 import type { Step } from "./result.ts";
 
+/** True for a step with an IPv4 address. */
 export const isOfIpv4 = ({ ip }: Step) => ip !== undefined && !isIpv6(ip);
 
 /** A step that has found something. */
 export type Finder = Step & { readonly finding: Finding };
 
+/** True for a step that has found something. */
 export const hasFound = (step: Step): step is Finder => step.finding !== undefined;
 
 const rankOf = ({ finding }: Finder) => CODES.indexOf(finding);
@@ -19,26 +21,34 @@ export const worstOf = (steps: readonly Step[]): Finder | undefined =>
     .filter(hasFound)
     .toSorted((a, b) => rankOf(a) - rankOf(b) || byText(a.ip ?? "", b.ip ?? ""))[0];
 
+/** True for a step that has failed. */
 export const isFailed = ({ status }: Step) => status === "fail";
 
+/** Tells whether a step has one of some findings. */
 export const isOneOf =
   (...findings: Finding[]) =>
   ({ finding }: Pick<Step, "finding">) =>
     finding !== undefined && findings.includes(finding);
 
+/** Nothing answers at the port. */
 export const isSilent = isOneOf("port-silent", "no-answer");
 
 const isUnreached = isOneOf("not-sent", "unreachable", "rejected", "path-loop", "no-answer");
 
+/** Some attempts worked. */
 export const isUnsteady = isOneOf("stopped", "sometimes");
 
+/** Clients know at once that they are not let in. */
 export const isRefused = isOneOf("port-closed", "not-opened", "rejected", "unreachable");
 
+/** True for a reason that is a finding about a certificate. */
 export const isOfCertificate = (reason: string): reason is Finding =>
   reason.startsWith("certificate-");
 
+/** The fault is where a redirect leads. */
 export const isRedirected = isOneOf("redirect-broken", "redirect-loop", "redirect-without-ipv6");
 
+/** A connection opens, and then what follows does not come. */
 export const isHung = isOneOf("tls-silent", "http-silent", "response-incomplete");
 
 /** Silence from the first router on does not tell a site from the network of this machine. */

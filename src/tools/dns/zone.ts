@@ -125,20 +125,20 @@ export async function askZone(
 
   /** The zone to which a server of the one above refers, if one of the first does; else the one above. */
   const findBelow = async (at: string, above: NamedServers): Promise<NamedServers> => {
-    const servers = await Promise.all(above.names.slice(0, MAX_ABOVE).map(findAddresses));
-    const ips = servers.flatMap(({ families }) => families.flatMap((all) => all.slice(0, 1)));
+    const asked = await Promise.all(above.names.slice(0, MAX_ABOVE).map(findAddresses));
+    const ips = asked.flatMap(({ families }) => families.flatMap((all) => all.slice(0, 1)));
     const replies = await Promise.all(
       ips.map(async (ip) => ((await refusal(ip)) === null ? askAt(ip, at, "NS") : null)),
     );
     const isBelow = ({ owner, type }: ResourceRecord) =>
       type === "NS" && owner !== above.zone && isWithin(owner, above.zone) && isWithin(at, owner);
-    for (const said of replies) {
-      const records = said && "message" in said && said.message ? recordsIn(said.message) : [];
-      const [server, ...others] = records.filter(isBelow);
+    for (const reply of replies) {
+      const records = reply && "message" in reply && reply.message ? recordsIn(reply.message) : [];
+      const servers = records.filter(isBelow);
+      const [server] = servers;
       if (server === undefined) continue;
       glue = records;
-      const names = [server, ...others].map(({ value }) => value.toLowerCase());
-      return { zone: server.owner, names };
+      return { zone: server.owner, names: servers.map(({ value }) => value.toLowerCase()) };
     }
     return above;
   };

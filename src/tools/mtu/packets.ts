@@ -45,14 +45,14 @@ type Wish = Omit<ProbeRequest, "hopLimit">;
 /**
  * Makes the function that sends a packet, and keeps what Packet Too Big messages say.
  *
- * @param rows the hops as far as they are known, which decide how long an answer is waited for
- * @param arriveOverUdp called with the size of an echo request that got to the target, though no reply came back
+ * @param rows the hops that are known; their times decide how long a packet waits for its answer
+ * @param onArrived called with the size of an echo request that the target answers with an error
  */
 export function createPackets(
   prober: Prober,
   wish: Wish,
   rows: readonly TraceHop[],
-  arriveOverUdp: (bytes: number) => void,
+  onArrived: (bytes: number) => void,
 ) {
   const { target, timeoutMs } = wish;
   const probedPort = {
@@ -97,7 +97,7 @@ export function createPackets(
         tooBig ??= aboutPacket(response.from, response.parameter, sentBytes);
       if (!isArrival(response, line)) return;
       // An error of the target itself shows that an echo request got there.
-      if (line === ECHO && response.kind === "error") return arriveOverUdp(sentBytes);
+      if (line === ECHO && response.kind === "error") return onArrived(sentBytes);
       hasPassed = true;
       late();
     };
