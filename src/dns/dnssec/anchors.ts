@@ -26,20 +26,25 @@ export function parseTrustAnchors(text: string, nowMs = Date.now()): readonly Tr
     if (name === "@") return origin;
     return canonicalName(name.endsWith(".") || origin === "." ? name : `${name}.${origin}`);
   };
-  const anchors = linesOf(text).flatMap((line, at) => {
-    const [first, ...rest] = line.match(/\S+/g) ?? [];
-    if (first === undefined) return [];
+  const anchors: TrustAnchor[] = [];
+  for (const [at, line] of linesOf(text).entries()) {
+    const [first, ...rest] = line === "" ? [] : (line.match(/\S+/g) ?? []);
+    if (first === undefined || first === "$TTL") continue;
     try {
-      if (first === "$ORIGIN") origin = absolute(rest.join(" "));
-      if (first === "$ORIGIN" || first === "$TTL") return [];
+      if (first === "$ORIGIN") {
+        origin = absolute(rest.join(" "));
+        continue;
+      }
       const isOfOwner = /^\s/.test(line) && RECORD.test([first, ...rest].join(" "));
       if (!isOfOwner) owner = absolute(first).toLowerCase();
-      return parseAnchor(owner, (isOfOwner ? [first, ...rest] : rest).join(" "), nowMs) ?? [];
+      const record = (isOfOwner ? [first, ...rest] : rest).join(" ");
+      const anchor = parseAnchor(owner, record, nowMs);
+      if (anchor !== null) anchors.push(anchor);
     } catch (error) {
       if (!(error instanceof TrustAnchorError || error instanceof DnsFormatError)) throw error;
       throw new TrustAnchorError(`line ${at + 1}: ${error.message}`);
     }
-  });
+  }
   if (anchors.length === 0) throw new TrustAnchorError("it has no record of a trusted key");
   if (anchors.length > MAX_ANCHORS)
     throw new TrustAnchorError(`it has more than ${MAX_ANCHORS} records`);
@@ -51,13 +56,20 @@ const UNTRUSTED = /\[ *(?:START|ADDPEND|REVOKED|REMOVED) *\]/;
 
 /** Lines without comments; what is in parentheses is on the first of them. */
 function linesOf(text: string): readonly string[] {
-  const withoutComment = (line: string) =>
-    line.includes(";") && UNTRUSTED.test(line) ? "" : line.replace(/;.*/, "");
-  const lines = text.split("\n").map(withoutComment).join("\n");
+  const withoutComment = (line: string) => {
+    const end = line.indexOf(";");
+    if (end < 0) return line;
+    return UNTRUSTED.test(line) ? "" : line.slice(0, end);
+  };
+  const lines = text.split("\n").map(withoutComment);
+  if (!text.includes("(")) return lines;
   // The line breaks go behind it, so that the lines after it keep their numbers.
   const joined = (_: string, inner: string) =>
     inner.replaceAll("\n", " ") + inner.replaceAll(/[^\n]/g, "");
-  return lines.replaceAll(/\(([^()]*)\)/g, joined).split("\n");
+  return lines
+    .join("\n")
+    .replaceAll(/\(([^()]*)\)/g, joined)
+    .split("\n");
 }
 
 /** KEYDATA has three times before the key: of its next query, from when it is trusted, and of its removal. */

@@ -150,7 +150,7 @@ function judgeClosed(all: readonly Attempt[]): Seen {
   const answered = syns.filter((row) => row.reason === reason && row.at === at).length;
   const whose = isReset ? " by RST" : error ? ` by ${at} with ${inWords(`${reason}`)}` : "";
   const counts = [
-    `${workedText(connects, NOUNS.connect)} opened`,
+    connects.length > 0 && `${workedText(connects, NOUNS.connect)} opened`,
     syns.length > 0 && `${shareText(answered, syns.length, NOUNS.syn)} were answered${whose}`,
     // Not the router that answers SYNs, but the target.
     echoes.length > 0 && `${workedText(echoes, NOUNS.echo)} were${whose && " answered"}`,
@@ -173,7 +173,10 @@ function judgeClosed(all: readonly Attempt[]): Seen {
 function judgeTcp(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   const [connects, syns] = [ofKind(rows, "connect"), ofKind(rows, "syn")];
   const opened = connects.filter(worked).map(({ ms }) => round(ms, 3));
-  if (connects.length > 0 && opened.length === 0) return judgeClosed(all);
+  // Before a connection has ended, only the silence of SYNs and echo requests together tells of an address.
+  const echoes = ofKind(all, "echo");
+  const isSilent = echoes.length > 0 && [...syns, ...echoes].every(isLost);
+  if (opened.length === 0 && (connects.length > 0 || isSilent)) return judgeClosed(all);
   const rtt = opened.length > 0 && { rtt: Math.min(...opened), rttMost: Math.max(...opened) };
   const isBare = areBare(syns, connects);
   const known = isBare ? connects : rows.filter(({ reason }) => reason !== "unknown");

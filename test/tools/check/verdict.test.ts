@@ -675,6 +675,18 @@ describe("of several addresses", () => {
     expect(evidence).toContain(`At ${SECOND}, `);
   });
 
+  test("one that is silent is dead before a connection to it has timed out", () => {
+    const silent = (kind: "syn" | "echo") => rowsFor(kind, times(5, "timeout"), { ip: SECOND });
+    const { code, headline } = over([...SOUND, ...silent("syn"), ...silent("echo")], {
+      addresses: 2,
+    });
+    expect(code).toBe("partly");
+    expect(headline).toContain(`${SECOND} does not answer`);
+    expect(over([...SOUND, ...silent("syn")], { addresses: 2 }).headline).not.toContain(
+      "does not answer",
+    );
+  });
+
   test("those that go on are not said to have stopped", () => {
     const { code, headline } = over([...SOUND, ...stops(SECOND)], { addresses: 2 });
     expect(code).toBe("stopped");
