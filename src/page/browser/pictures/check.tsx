@@ -1,7 +1,7 @@
 import { FINDINGS, type Kind, WITH_ADDRESS, wordsOf } from "../../../tools/check/findings.ts";
 import { isIpv6 } from "../../../tools/check/ledger.ts";
 import type { CheckDocument } from "../../../tools/check/report.ts";
-import type { CheckResult, Step } from "../../../tools/check/result.ts";
+import type { CheckResult } from "../../../tools/check/result.ts";
 import { inWords } from "../../../util/text.ts";
 import { Advice } from "../answer.tsx";
 import { HopList } from "./hop-list.tsx";
@@ -108,6 +108,7 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
   const { steps, details } = document;
   const { attempts = [] } = details;
   const names = steps.find(({ name }) => name === "names");
+  const nameText = names && "text" in names ? names.text : null;
   const ipv4 = [...Map.groupBy(attempts, ({ ip }) => ip)].filter(([ip]) => !isIpv6(ip));
   const isDns = isDnsAtFault(document);
   const scale = scaleOf(asked);
@@ -123,15 +124,16 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
           unknown=""
           break={{
             after: 0,
-            text: lastSentence("text" in (names ?? {}) ? (names as Step).text : ""),
+            text: lastSentence(nameText ?? ""),
           }}
         />
       ) : (
+        // Its place is there as soon as it is asked for.
         names &&
-        "text" in names && (
+        (nameText !== null || asked.isRunning) && (
           <section class="part">
             <h2 class="side">Name</h2>
-            <p class="small">{names.text}</p>
+            <p class="small">{nameText ?? "…"}</p>
           </section>
         )
       )}
