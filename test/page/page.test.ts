@@ -432,6 +432,24 @@ describe("Trace", () => {
     expect(await page.evaluate("counts")).toEqual([1, 2, 3, 4]);
   });
 
+  pageTest("draws hops that come together at once", async () => {
+    await page.route("**/traceroute/*", async (route) =>
+      route.fulfill({ response: await route.fetch() }),
+    );
+    await open("#/trace/www.example.test");
+    await page.evaluate(`globalThis.counts = [];
+      new MutationObserver(() => {
+        const hops = document.querySelectorAll(".hop").length;
+        if (hops !== (counts.at(-1) ?? 0)) counts.push(hops);
+      }).observe(document.body, { childList: true, subtree: true });`);
+    await start(page, stage.service.key);
+    await ended(page);
+    const counts = await page.evaluate<number[]>("counts");
+    expect(counts.at(-1)).toBe(13);
+    // What comes may be cut in two.
+    expect(counts.length).toBeLessThan(4);
+  });
+
   pageTest("says which router ended it", async () => {
     await runTool("#/trace/unreachable.example.test");
     expect(await textOf(".verdict")).toBe(

@@ -39,6 +39,19 @@ function change(part: Partial<State>): void {
   draw(state);
 }
 
+let isDue = false;
+
+/** Changes what is drawn with the next frame: events come in bursts, and each drawing would take longer than its event. */
+function changeSoon(part: Partial<State>): void {
+  state = { ...state, ...part };
+  if (isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => {
+    isDue = false;
+    draw(state);
+  });
+}
+
 /** The state of the page; the component is drawn again when it changes. */
 export function useAppState(): State {
   const [shown, show] = useState(state);
@@ -103,11 +116,11 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
   const repeats = repeat !== undefined;
   let own: Run = { ...NEW_RUN, bookmark, path, repeats, startedMs: Date.now() };
   keep(own);
-  const note = (part: Partial<Run>) => {
+  const note = (part: Partial<Run>, show = change) => {
     // The same may have been started anew.
     if (state.runs.get(hash) !== own) return;
     own = { ...own, ...part };
-    change({ runs: new Map(state.runs).set(hash, own) });
+    show({ runs: new Map(state.runs).set(hash, own) });
   };
   let round = 0;
   const onPart = (data: object, event: string) => {
@@ -115,7 +128,7 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
     const waits = waitText(event, data);
     if (waits !== undefined) return note({ waits });
     // A run that repeats asks for one part at a time.
-    note({ parts: [...own.parts, repeats ? { ...data, seq: round } : data] });
+    note({ parts: [...own.parts, repeats ? { ...data, seq: round } : data] }, changeSoon);
   };
   try {
     do {
