@@ -10,8 +10,9 @@
  */
 import { join } from "node:path";
 import { Glob } from "bun";
+import { entry } from "../test/lab/entrance.ts";
 import { interfaceFile, patientProgram, sixscopeProgram } from "../test/lab/program.ts";
-import { LAB_VARIABLE, QUICK, TIMEOUT } from "../test/lab/run.ts";
+import { LAB_VARIABLE, labEnvironment, QUICK, TIMEOUT } from "../test/lab/run.ts";
 
 const ROOT = join(import.meta.dir, "..");
 
@@ -49,8 +50,8 @@ const SLOW = [
 /** Tests of the service as a whole, and hundreds of searches for paths. */
 const NOT_QUICK = /^test\/(e2e|page|scale)\/|\/(false-links|path-search)\.test\.ts$/;
 
-/** The line that the runner prints when it begins, and again inside its namespace. */
-const GREETING = /^bun test v.*\n+/gm;
+/** The line that the runner prints when it begins. */
+const GREETING = /^bun test v.*\n+/;
 
 const isQuick = Bun.argv[2] === "--quick";
 const given = Bun.argv.slice(isQuick ? 3 : 2);
@@ -72,6 +73,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => pr
 const isScaled = files.some((file) => file.startsWith("test/scale/"));
 await Promise.all([sixscopeProgram(), interfaceFile(), ...(isScaled ? [patientProgram()] : [])]);
 
+const [before, mark] = isQuick ? [[], QUICK] : entry();
+
 const counts = { pass: 0, fail: 0, skip: 0 };
 const failures: string[] = [];
 
@@ -85,10 +88,10 @@ console.log(`\n ${counts.pass} pass\n ${counts.fail} fail\n ${counts.skip} skip`
 if (counts.fail > 0 || counts.pass === 0) process.exitCode = 1;
 
 async function runFile(file: string): Promise<void> {
-  const command = [process.execPath, "test", "--no-orphans", TIMEOUT, ...options, `./${file}`];
-  const child = Bun.spawn(["sh", "-c", 'exec "$@" 2>&1', "sh", ...command], {
+  const runner = [process.execPath, "test", "--no-orphans", TIMEOUT, ...options, `./${file}`];
+  const child = Bun.spawn(["sh", "-c", 'exec "$@" 2>&1', "sh", ...before, ...runner], {
     cwd: ROOT,
-    env: { ...process.env, ...(isQuick && { [LAB_VARIABLE]: QUICK }) },
+    env: { ...labEnvironment, [LAB_VARIABLE]: mark },
     stdin: "ignore",
     stdout: "pipe",
   });
