@@ -214,7 +214,7 @@ interface Row {
 
 // biome-ignore format: a table
 const BROKEN: readonly (readonly [name: string, row: Row, verdictAndEvidence: string, text: RegExp])[] = [
-  ["expired", { tamper: resign(WWW, "example.com.", { expires: -44 * 60 }) }, "bogus signature", /^The signature of www\.example\.com AAAA by key \d+ expired 44 minutes ago \(2026-11-22 07:16 UTC\)\.$/],
+  ["expired", { tamper: resign(WWW, "example.com.", { expires: -44 * 60 }) }, "bogus signature", /^The signature of www\.example\.com AAAA by key \d+ expired 44 minutes ago \(2026-11-22 07:16 UTC\)\. If other zones have such faults too, the clock of this machine is wrong\.$/],
   // unbound allows an hour and a tenth of the lifetime; RFC 4035 section 5.3.1 allows nothing.
   ["expired a second ago", { tamper: resign(WWW, "example.com.", { expires: -1 }) }, "bogus signature", /expired 1 second ago/],
   ["ends now", { tamper: resign(WWW, "example.com.", { expires: 0 }) }, "secure", /signs/],
