@@ -33,12 +33,14 @@ function chainOf(socket: Handshake): DetailedPeerCertificate[] {
   return chain;
 }
 
-const dateOf = (text: string) => new Date(text).toISOString().slice(0, 10);
+const dateOf = (time: string | number) => new Date(time).toISOString().slice(0, 10);
 
-/** Why a certificate is not valid at a time; null if it is. */
+/** Why a certificate is not valid now, and the clock that says when that is; null if it is valid. */
 function invalidText({ valid_from, valid_to }: DetailedPeerCertificate, nowMs: number) {
-  if (Date.parse(valid_to) < nowMs) return `expired on ${dateOf(valid_to)}`;
-  return nowMs < Date.parse(valid_from) ? `is not valid before ${dateOf(valid_from)}` : null;
+  const clock = `; the clock of this machine says ${dateOf(nowMs)}`;
+  if (Date.parse(valid_to) < nowMs) return `expired on ${dateOf(valid_to)}${clock}`;
+  const isEarly = nowMs < Date.parse(valid_from);
+  return isEarly ? `is not valid before ${dateOf(valid_from)}${clock}` : null;
 }
 
 /** Judges the certificates of a handshake that is complete, as browsers do. */

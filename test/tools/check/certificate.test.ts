@@ -56,14 +56,14 @@ test.each<
     [{ ...OWN, days: [-80, -5] }],
     "CERT_HAS_EXPIRED",
     "certificate-expired",
-    /2026-11-17/,
+    /expired on 2026-11-17; the clock of this machine says 2026-11-22/,
   ],
   [
     "one that is early",
     [{ ...OWN, days: [5, 80] }],
     "CERT_NOT_YET_VALID",
     "certificate-not-yet-valid",
-    /2026-11-27/,
+    /before 2026-11-27; the clock of this machine says 2026-11-22/,
   ],
   [
     "one of another name",
