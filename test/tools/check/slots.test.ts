@@ -166,6 +166,7 @@ describeWith(labMissing)("a check whose time is over", () => {
 
   test.each([
     ["in a step", deaf, "::1", "tls", "tls"],
+    ["before a resolver answers", deaf, "www.example.com", "names", "names"],
     ["before a step begins", late, "www.example.com", "names", "tcp"],
   ])("%s finds no fault in it", async (_, client, name, last, step) => {
     const onEvent = (event: string, data: { readonly name?: string }) => {
