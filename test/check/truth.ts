@@ -147,5 +147,6 @@ export const KNOWN: Readonly<Record<string, Truth>> = {
   "no route, without a raw socket": here,
   "a dead address": { code: "no-answer", answer: "no", fault: ["site", "unknown"] },
   "dropped, without a raw socket": { code: "port-silent", answer: "no" },
-  "a tarpit, without a raw socket": ofSite("tls-silent"),
+  // Without one, no large packets are sent.
+  "a tarpit, without a raw socket": { ...ofSite("tls-silent"), fault: "unknown" },
 };

@@ -201,6 +201,11 @@ type Facts = ReturnType<typeof factsOf>;
 const filled = (text: string, port: number, ip = "its address") =>
   text.replaceAll("{port}", String(port)).replaceAll("{ip}", ip);
 
+/** True where large packets may vanish on the way, because none are known to have arrived. */
+const mayVanish = ({ steps }: Facts, shown: Step) =>
+  isHung(shown) &&
+  !steps.some(({ name, ip, status }) => name === "mtu" && ip === shown.ip && status === "ok");
+
 const saysOf = ({ finding }: Finder, port: number) => filled(FINDINGS[finding].words, port);
 
 /**
@@ -210,21 +215,23 @@ const saysOf = ({ finding }: Finder, port: number) => filled(FINDINGS[finding].w
  * @param shown the step that is its evidence
  */
 function conclude(
-  { port, isPathHeard }: Facts,
+  facts: Facts,
   code: Code,
   first: string,
   shown?: Step,
   more?: Partial<Verdict>,
 ): Verdict {
+  const { port, isPathHeard } = facts;
   const row = code === "works" ? undefined : FINDINGS[code];
   const about = shown?.finding ? FINDINGS[shown.finding] : row;
   const isHeard = isPathHeard && shown?.finding === "no-answer";
+  const fault = isHeard ? "site" : shown && mayVanish(facts, shown) ? "unknown" : about?.fault;
   return verdictOf({
     code,
     answer: row?.answer ?? (row?.status === "fail" ? "no" : "yes"),
     ...{ headline: `${first}.`, evidence: shown?.text ?? null },
     advice: about?.advice ? filled(about.advice, port, shown?.ip) : null,
-    fault: about ? (isHeard ? "site" : (about.fault ?? "site")) : null,
+    fault: about ? (fault ?? "site") : null,
     ...(shown?.at && { at: shown.at }),
     ...more,
   });

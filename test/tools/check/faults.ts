@@ -152,8 +152,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "few-a-second": {
     ...{ server: "ssh", port: 22 },
-    rules: (ip) => ({ 4: [`${syns(ip, 22)} limit rate over 2/second burst 9 packets drop`] }),
-    // Chance decides which SYNs are above the limit, those of connections among them; a slow machine sends fewer.
+    rules: (ip) => ({ 4: [`${syns(ip, 22)} limit rate over 1/second burst 9 packets drop`] }),
+    // Chance decides which SYNs are above the limit, those of connections among them.
     code: "unknown or path-doubtful or sometimes or stopped",
     fault: "unknown",
     says: [

@@ -363,7 +363,7 @@ test.each<[what: string, rows: readonly Attempt[], expected: object]>([
         return [{ ...(row as Attempt), turn: at + 1, atMs: at * 300 }];
       }),
     ],
-    { code: "response-incomplete", answer: "no", fault: "site" },
+    { code: "response-incomplete", answer: "no", fault: "unknown" },
   ],
   [
     "is refused by a router",
@@ -707,6 +707,21 @@ describe("of several addresses", () => {
       "works",
     );
   });
+});
+
+test("a site that hangs is at fault only where large packets are known to arrive", () => {
+  const rows = [
+    ...without("request").filter(({ kind }) => kind !== "handshake"),
+    ...rowsFor("handshake", times(10, "tls-silent")),
+  ];
+  const large = (step: object) => ({ name: "mtu", ip: ipOf(0), ms: 5, ...step }) as Step;
+  const faultWith = (...steps: readonly Step[]) => of(rows, steps).fault;
+  expect(faultWith(large({ status: "ok", text: "The path MTU is 1500." }))).toBe("site");
+  expect(faultWith()).toBe("unknown");
+  expect(faultWith(large({ status: "skipped", text: "Not finished in time." }))).toBe("unknown");
+  const doubtful = { status: "warn", finding: "large-doubtful", text: "Some get no answer." };
+  expect(faultWith(large(doubtful))).toBe("unknown");
+  expect(faultWith(large({ ...doubtful, status: "fail", finding: "large-packets" }))).toBe("path");
 });
 
 test("advice is for what has stopped it, to the one at fault", () => {
