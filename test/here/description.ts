@@ -43,6 +43,8 @@ export interface NetworkDescription {
   readonly resolvers?: readonly string[];
   /** Where a resolver answers; default `RESOLVER` beyond the routers. */
   readonly answering?: readonly (readonly [node: string, address: string])[];
+  /** How long a resolver takes for an answer, in milliseconds; default none. */
+  readonly answersAfterMs?: number;
   /** True if the link and the Internet have IPv4 too. */
   readonly hasIpv4?: boolean;
   /** A command before the one that runs in the client. */

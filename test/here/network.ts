@@ -67,7 +67,9 @@ export async function startNetwork(description: NetworkDescription): Promise<Net
     const state = () => insideNamespace(nameOf("client"), readState);
     await settle(state, description.settled);
     for (const [node, address] of description.answering ?? [["beyond", RESOLVER]]) {
-      stack.use(await insideNamespace(nameOf(node), () => startResolver(address)));
+      const { answersAfterMs } = description;
+      const start = () => startResolver(address, answersAfterMs);
+      stack.use(await insideNamespace(nameOf(node), start));
     }
     for (const [node, script] of description.later ?? []) {
       await (script === SILENT ? silence(node) : shellIn(nameOf(node), script));

@@ -1,7 +1,7 @@
 import { attempt } from "../../src/util/errors.ts";
 
-/** A resolver on port 53 that has an empty answer to every question, over UDP and TCP; opened before it waits. */
-export async function startResolver(address: string): Promise<Disposable> {
+/** A resolver on port 53 that has an empty answer to every question, over UDP after a while, and TCP; opened before it waits. */
+export async function startResolver(address: string, afterMs = 0): Promise<Disposable> {
   const tcp = Bun.listen({
     hostname: address,
     port: 53,
@@ -16,9 +16,11 @@ export async function startResolver(address: string): Promise<Disposable> {
     hostname: address,
     port: 53,
     socket: {
-      data(socket, query, port, from) {
+      async data(socket, query, port, from) {
+        const answer = answerTo(query);
+        if (afterMs > 0) await Bun.sleep(afterMs);
         // There may be no way back, as to a unique local address.
-        attempt(() => socket.send(answerTo(query), port, from));
+        attempt(() => socket.send(answer, port, from));
       },
       error: () => {},
     },

@@ -10,8 +10,9 @@ import { HEADER_BYTES, IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts
 
 /** Resolvers that are tried; a system has three. */
 const MAX_RESOLVERS = 3;
-/** How often a resolver is asked, and how long each question waits in milliseconds: addresses may be tentative at first. */
-const TRIES = 3;
+/** How long each question to a resolver waits in milliseconds: addresses may be tentative at first, and it may be slow. */
+const TRIES_MS = [1400, 1400, 4000];
+/** How long everything else waits for its answer. */
 const TRY_MS = 1400;
 /** Large packets, three of them, go only where small ones have come back; with all that is small they are less than 64 KB. */
 const MAX_LARGE_BYTES = 9000;
@@ -54,17 +55,18 @@ export function tryResolvers(
     const wayNow = () => (isOutside(server) ? wayTo(server.address, scopeId) : null);
     const firstWay = wayNow();
     let isIterative = true;
-    const ask = (dataBytes?: number) =>
+    const ask = (timeoutMs: number, dataBytes?: number) =>
       Promise.all([
-        query(asked, isIterative, dataBytes),
+        query(asked, isIterative, timeoutMs, dataBytes),
         echo(asked, dataBytes ? { payloadBytes: dataBytes } : {}),
       ]);
     let outcome: ResolverTry["outcome"] = "silent";
     let isEchoed = false;
-    for (let count = 0; outcome !== "answers" && count < TRIES && !signal.aborted; count++) {
+    for (const timeoutMs of TRIES_MS) {
+      if (outcome === "answers" || signal.aborted) break;
       // A resolver of a closed network cannot ask others, and need not: what it says of itself is an answer.
       isIterative = !isIterative;
-      const [answered, echoed] = await ask();
+      const [answered, echoed] = await ask(timeoutMs);
       outcome = answered;
       isEchoed ||= echoed === "reply";
     }
@@ -83,7 +85,7 @@ export function tryResolvers(
     if (!isLargeDue || !way?.via || way.mtu === null) return { ...tried, large: null };
     isLargeTried = true;
     const largeBytes = Math.min(way.mtu, MAX_LARGE_BYTES);
-    const [answered, echoed] = await ask(largeBytes - IPV6_HEADER_BYTES - HEADER_BYTES);
+    const [answered, echoed] = await ask(TRY_MS, largeBytes - IPV6_HEADER_BYTES - HEADER_BYTES);
     const isBack = answered === "answers" || echoed === "reply" || echoed === "too-big";
     if (answered === "refused")
       return { ...tried, refused: `packets of ${largeBytes} bytes`, large: null };
@@ -100,10 +102,15 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** One question in a packet of so much data, which takes as long as it may even if it cannot be sent: an address may be ready by then. */
-async function query({ server, signal }: Asked, isIterative: boolean, paddedBytes?: number) {
+/** One question, in a packet of so much data. One that cannot be sent takes a while too: an address may be ready by then. */
+async function query(
+  { server, signal }: Asked,
+  isIterative: boolean,
+  timeoutMs: number,
+  paddedBytes?: number,
+) {
   const startMs = performance.now();
-  const options = { timeoutMs: TRY_MS, signal, isIterative, ...(paddedBytes && { paddedBytes }) };
+  const options = { timeoutMs, signal, isIterative, ...(paddedBytes && { paddedBytes }) };
   // Every resolver knows the name servers of the root.
   const outcome = await createDnsClient({ servers: [server] }).query(".", "NS", options);
   if (outcome.kind === "unreachable") {
