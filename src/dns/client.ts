@@ -23,7 +23,7 @@ export const MAX_QUESTIONS = 256;
 
 /** The servers of a client; the other options are for tests. */
 export interface DnsClientOptions extends Partial<ExchangeContext> {
-  /** At most 16, the preferred first; none if this machine has no resolver, which is the outcome of each question then. */
+  /** At most 16, the preferred one first. Empty if this machine has no resolver, which each outcome then says. */
   readonly servers: readonly DnsServer[];
   /** Questions under way at the same time. */
   readonly maxQuestions?: number;
@@ -78,8 +78,8 @@ export async function lookupAddresses(client: DnsClient, name: string, options?:
  * answer comes in time: by default 2 s.
  */
 export async function lookupHostname(client: DnsClient, ip: IpAddress, options: QueryOptions = {}) {
-  const asked = { timeoutMs: HOP_NAME_TIMEOUT_MS, ...options };
-  const outcome = await client.query(reverseName(ip), "PTR", asked);
+  const terms = { timeoutMs: HOP_NAME_TIMEOUT_MS, ...options };
+  const outcome = await client.query(reverseName(ip), "PTR", terms);
   const [hostname] = valuesIn(outcome, "PTR");
   return hostname === undefined ? null : withoutFinalDot(hostname);
 }

@@ -9,11 +9,13 @@ import { type DnsOutcome, isDecisive, valuesIn } from "./outcome.ts";
 /** An address that leads to a translator from IPv6 to IPv4. */
 export type Translation = NonNullable<ReturnType<typeof translationOf>>;
 
-/** For how long the prefixes of a resolver are remembered, and the time until one is asked again that did not answer. */
+/** Milliseconds until a resolver is asked for its prefixes again. */
 const REMEMBER_MS = 3_600_000;
+
+/** The same for a resolver that did not answer. */
 const RETRY_MS = 60_000;
 
-/** A name that has no IPv6 address but those that a resolver makes, RFC 7050 section 8.2. */
+/** A name whose only IPv6 addresses are those that resolvers synthesize; RFC 7050 section 8.2. */
 const IPV4_ONLY = "ipv4only.arpa";
 
 /** RFC 6052 section 2.1. */
@@ -24,13 +26,13 @@ const memories = new WeakMap<DnsClient, { prefixes: readonly Prefix[]; dueMs: nu
 
 /**
  * Asks a resolver for its prefixes in the background, at most once an hour; call it together with a
- * question that the resolver gets anyway. What it answered before is valid until it answers again.
+ * question that the resolver gets anyway. Its last answer is valid until the next one.
  */
 export function learnTranslators(client: DnsClient, clock: Clock = systemClock): void {
   const memory = memories.getOrInsert(client, { prefixes: [], dueMs: Number.NEGATIVE_INFINITY });
   if (clock.nowMs() < memory.dueMs) return;
   memory.dueMs = Number.POSITIVE_INFINITY;
-  // A fault shows in the question that comes with it.
+  // An error shows in the other question too.
   void lookupAddresses(client, IPV4_ONLY)
     .catch(() => null)
     .then((found) => {

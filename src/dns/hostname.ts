@@ -4,10 +4,10 @@ import { type IpAddress, looksLikeIpv4, tryParseIp } from "../addr/ip.ts";
 import { canonicalName, DnsFormatError, MAX_LABEL_BYTES, withoutFinalDot } from "./message/name.ts";
 import type { RecordType } from "./message/record.ts";
 
-/** A name to ask for, in ASCII in presentation form without the final dot, `.` for the root; or what is wrong with the text. */
+/** A name in presentation form in ASCII without the final dot (`.` for the root), or the fault of the text. */
 type ParsedHostname = { readonly ok: true; readonly name: string } | ReturnType<typeof refused>;
 
-/** Characters of a host name without its final dot: what 255 bytes on the wire leave. */
+/** Characters of a host name without its final dot: it has 255 bytes on the wire. */
 const MAX_HOSTNAME_LENGTH = 253;
 
 /** UTF-16 code units of a name beyond ASCII: more cannot become 253 characters; bounds the conversion. */
@@ -38,7 +38,7 @@ export function parseHostname(input: string, type: RecordType): ParsedHostname {
   const ip = type === "PTR" ? tryParseIp(input.replace(/\.$/, "")) : null;
   if (ip !== null) return { ok: true, name: reverseName(ip) };
   if (isPresentationForm(input)) return parsePresentationForm(input);
-  // Composed first: an ASCII character and a combining mark can be one letter.
+  // Composed first, because an ASCII character and a combining mark can be one letter.
   const text = input.normalize("NFC");
   const name = text.replace(FINAL_DOT, "");
   if (name === "" && text !== "") return { ok: true, name: "." };
@@ -46,7 +46,7 @@ export function parseHostname(input: string, type: RecordType): ParsedHostname {
   return parseName(name, name === text ? tryParseIp(name) : null, type);
 }
 
-/** True if a text has an escape, or is in the one spelling in which results show a name that is not a host name. */
+/** True if a text has an escape, or is spelled as results show a name that is not a host name. */
 function isPresentationForm(text: string): boolean {
   if (text.includes("\\")) return true;
   return REFUSED_ASCII.test(text) && /^[!-~]+\.$/.test(text) && !/[@$();"]/.test(text);
@@ -62,7 +62,7 @@ function parsePresentationForm(text: string): ParsedHostname {
   }
 }
 
-/** @param name without its final dot @param ip the address that it is, if any */
+/** @param name without its final dot @param ip the address that the name spells, or null */
 function parseName(name: string, ip: IpAddress | null, type: RecordType): ParsedHostname {
   if (ip !== null && type === "PTR") return { ok: true, name: reverseName(ip) };
   if (ip !== null) return refused("it is an IP address; ask for its name with type=PTR", true);

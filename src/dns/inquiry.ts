@@ -21,13 +21,13 @@ import {
 /** Milliseconds from a question to its outcome, whatever the servers do. */
 export const QUERY_TIMEOUT_MS = 5000;
 
-/** When attempts begin at the latest while no answer has come, in milliseconds after the question. */
+/** The latest starts of attempts while there is no answer, in milliseconds after the question. */
 const ATTEMPT_STARTS_MS: readonly number[] = [0, 1000, 2500];
 
-/** The part of the time in which every server has been asked, at even intervals if need be. */
+/** The part of the timeout in which every server is asked, at even intervals if there are many. */
 const ASKING_PART = 0.8;
 
-/** Milliseconds in which a server that did not answer is asked after the others, unless it answers. */
+/** Milliseconds for which a server that did not answer is asked last, unless it answers meanwhile. */
 const FAILURE_MS = 30_000;
 
 /** A server, and when it answered and failed last, by the client's clock. */
@@ -47,13 +47,13 @@ interface RunningAttempt {
   result?: ServerResult;
 }
 
-/** For how long a question is asked, and for whom. */
+/** The timeout, signal and client of a question. */
 export interface Terms {
   /** Milliseconds until the outcome is `timeout`. */
   readonly timeoutMs?: number;
   /** Ends the question with the outcome `aborted`. */
   readonly signal?: AbortSignal | undefined;
-  /** Whose share of the questions under way it uses. */
+  /** The client whose share of the questions under way it uses. */
   readonly client?: string;
 }
 
@@ -62,7 +62,7 @@ export interface Terms {
  * the next at once, and earlier attempts go on.
  *
  * @param slots a question holds one for all its attempts, so that questions cannot wait for each other
- * @throws what is not an error of the network
+ * @throws errors that are not of the network
  */
 export async function inquire(
   context: ExchangeContext,
@@ -75,7 +75,7 @@ export async function inquire(
   const askedMs = clock.nowMs();
   const attempts: RunningAttempt[] = [];
   const resolutions: Resolution[] = [];
-  /** First the servers that were not asked yet, then those that have not answered yet. */
+  /** The servers that were not asked yet, then those that have not answered yet. */
   let queue: RememberedServer[] = [];
   const over = new AbortController();
   const { promise: ended, resolve, reject } = Promise.withResolvers<Resolution | undefined>();
@@ -86,7 +86,7 @@ export async function inquire(
   const waitUntil = (ms: number, action: () => void) =>
     held.defer(clock.after(Math.max(0, ms - elapsedMs()), action));
 
-  /** Ends all attempts, by default with the best of what has come. */
+  /** Ends all attempts, by default with the best result so far. */
   const end = (resolution?: Resolution) => {
     over.abort();
     resolve(resolution);
@@ -124,7 +124,7 @@ export async function inquire(
     if (server === undefined) return;
     queue.push(server);
     const startMs = clock.nowMs();
-    // A server that drops EDNS answers without it, where there are no signatures either.
+    // A server that drops queries with EDNS answers one without it, but cannot send signatures then.
     const isLast = attempts.length > 1 && attempts.some((other) => other.server === server);
     const withEdns = question.dnssec === true || !isLast;
     const exchange = startExchange(context, server.address, question, withEdns, over.signal);
@@ -160,10 +160,10 @@ export async function inquire(
   }
   const resolution = await ended;
   const isTimeout = attempts.some(({ result }) => !result);
-  const { name, type, class: asked } = question;
+  const { name, type, class: questionClass } = question;
   return {
     ...(resolution ?? conclude(resolutions, isTimeout)),
-    question: { name, type, ...(asked === "CH" && { class: asked }) },
+    question: { name, type, ...(questionClass === "CH" && { class: questionClass }) },
     queryTimeMs: Math.round(elapsedMs()),
     attempts: attempts.map(({ server, exchange, startMs, endMs = clock.nowMs(), result }) => ({
       server: server.text,
@@ -174,7 +174,7 @@ export async function inquire(
   };
 }
 
-/** When the attempts at a number of servers begin, in milliseconds after the question. */
+/** The starts of the attempts at a number of servers, in milliseconds after the question. */
 function startsMs(servers: number, timeoutMs: number): readonly number[] {
   const evenMs = (ASKING_PART * timeoutMs) / servers;
   const attempts = Math.max(servers, ATTEMPT_STARTS_MS.length);

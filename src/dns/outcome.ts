@@ -14,7 +14,7 @@ const MAX_ANSWER_CHARACTERS = 4 * 65_536;
 /** The errors that mean a shortage of this machine; errno(3). */
 const SHORTAGES: readonly string[] = ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRINUSE"];
 
-/** The server that decided the outcome, and what it said. */
+/** The server that decided the outcome, and its response. */
 interface FromServer extends Pick<Message, "nsid" | "clientSubnet"> {
   /** The server's address and port: `[2001:db8::53]:53`; absent if the resolver has none. */
   readonly server?: string;
@@ -25,7 +25,7 @@ interface FromServer extends Pick<Message, "nsid" | "clientSubnet"> {
   readonly authenticated: boolean;
   /** Why the server answered as it did, in its own words; RFC 8914. */
   readonly extendedErrors: readonly ExtendedError[];
-  /** If the server left the end of the CNAME chain open: it neither has the records nor says that there are no others. */
+  /** True if the server left the CNAME chain open: it sent no records of its end, and did not deny them. */
   readonly incomplete?: true;
   /** The SOA record that came with a negative answer; RFC 2308 section 3. */
   readonly soa?: { readonly name: string; readonly value: string; readonly ttl: number };
@@ -43,7 +43,7 @@ export type Resolution =
   | (FromServer & { readonly kind: "unreachable"; readonly reason: string })
   | { readonly kind: "timeout" | "aborted" };
 
-/** The fields of a server whose message says no more. */
+/** The fields of a server that sent no message. */
 const NOTHING = { authenticated: false, extendedErrors: [], records: [] } as const;
 
 /** The resolution of a resolver without servers, as that of a machine whose /etc/resolv.conf names none. */
@@ -74,8 +74,8 @@ export interface Attempt {
  *   named other servers, `TOO_LARGE` that the values of its answer have more than 262,144 characters;
  * - `malformed`: a server's response broke the protocol, or its CNAME chain is a loop (`CNAME_LOOP`), and
  *   no other server answered;
- * - `unreachable`: no server could be reached; `reason` is what came of the first attempt. `SHORTAGE`
- *   means that this machine had no socket left, and no attempt that the resolver has no server;
+ * - `unreachable`: no server could be reached; `reason` is the outcome of the first attempt. `SHORTAGE`
+ *   means that this machine had no socket left. Without an attempt, the resolver has no server;
  * - `timeout`: no server answered in time;
  * - `aborted`: the caller's signal ended it.
  */
@@ -129,7 +129,7 @@ export function resolutionOf(server: string, question: Question, result: ServerR
 /** The end of the outcome of an attempt that was answered only without EDNS. */
 export const WITHOUT_EDNS = " without EDNS";
 
-/** How an attempt names its result. */
+/** The result of a server as attempts name it. */
 export function outcomeName(result: ServerResult): string {
   const { kind, transport } = result;
   if (kind === "message") return `${result.message.rcode}${result.isPlain ? WITHOUT_EDNS : ""}`;

@@ -30,7 +30,7 @@ const FORM = /^(?:(tls|https):\/\/)?([^/#]+)(\/[!-"$-~]*)?(?:#([A-Za-z0-9.-]+))?
 /** An address with a zone, in brackets or alone. */
 const ZONED = /^(\[?)([^\][%]+)(%[^\]]+)((?:\].*)?)$/;
 
-/** Parses a server of a resolver. Null for any other text, and for multicast addresses, from which no answer can come. */
+/** Parses a server of a resolver. Null for any other text, and for a multicast address, which cannot answer. */
 export function tryParseDnsServer(text: string): DnsServer | null {
   const [, scheme, host = "", path, name] = FORM.exec(text) ?? [];
   const protocol = scheme as DnsServer["protocol"];
@@ -51,7 +51,7 @@ export function tryParseDnsServer(text: string): DnsServer | null {
   };
 }
 
-/** The name servers in the text of a file that resolv.conf(5) describes, without those of another form. */
+/** The name servers in the text of a resolv.conf(5) file; those that cannot be parsed are left out. */
 export function parseResolvConf(text: string): DnsServer[] {
   const lines = text.matchAll(/^nameserver[ \t]+(\S+)/gm);
   return Array.from(lines, ([, server = ""]) => tryParseDnsServer(server)).filter(

@@ -2,7 +2,7 @@ import { canonicalName, DnsFormatError } from "../message/name.ts";
 import type { TrustAnchor } from "./chain.ts";
 import { KEY_FLAG, keyDigest, tryParseKey } from "./key.ts";
 
-/** SHA-256, into which keys are turned. */
+/** SHA-256: the digest by which DNSKEY records become anchors. */
 const DIGEST_TYPE = 2;
 
 /** Anchors of one file; a closed network has a few. */
@@ -54,7 +54,7 @@ export function parseTrustAnchors(text: string, nowMs = Date.now()): readonly Tr
 /** The states of RFC 5011 section 4 in which a key is not trusted, as unbound writes them. */
 const UNTRUSTED = /\[ *(?:START|ADDPEND|REVOKED|REMOVED) *\]/;
 
-/** Lines without comments; what is in parentheses is on the first of them. */
+/** Lines without comments; text in parentheses is joined into one line. */
 function linesOf(text: string): readonly string[] {
   const withoutComment = (line: string) => {
     const end = line.indexOf(";");
@@ -63,7 +63,7 @@ function linesOf(text: string): readonly string[] {
   };
   const lines = text.split("\n").map(withoutComment);
   if (!text.includes("(")) return lines;
-  // The line breaks go behind it, so that the lines after it keep their numbers.
+  // Its line breaks move behind it, so that later lines keep their numbers.
   const joined = (_: string, inner: string) =>
     inner.replaceAll("\n", " ") + inner.replaceAll(/[^\n]/g, "");
   return lines
@@ -72,7 +72,7 @@ function linesOf(text: string): readonly string[] {
     .split("\n");
 }
 
-/** KEYDATA has three times before the key: of its next query, from when it is trusted, and of its removal. */
+/** KEYDATA has three times before the key: its next query, the start of its trust, and its removal. */
 const RECORD =
   /^(?:(?:\d+|IN) )*(?:SOA .+|(DS|DNSKEY|KEYDATA \d{14} (\d{14}) \d{14}) (\d{1,5}) (\d{1,3}) (\d{1,3}) (.+))$/i;
 
@@ -89,8 +89,8 @@ function parseAnchor(zone: string, record: string, nowMs: number): TrustAnchor |
   const isDigest = type.toUpperCase() === "DS";
   const data = Buffer.from(rest, isDigest ? "hex" : "base64");
   if (isDigest) {
-    const { length = data.length } = keyDigest(".", data, third) ?? {};
-    if (data.length !== length || 2 * data.length !== rest.length) {
+    const digestBytes = keyDigest(".", data, third)?.length ?? data.length;
+    if (data.length !== digestBytes || 2 * data.length !== rest.length) {
       throw new TrustAnchorError("the digest of the DS record is cut short or not in hex");
     }
     return { zone, tag: first, algorithm: second, digestType: third, digest: data };

@@ -41,21 +41,21 @@ export interface CheckedSet extends NameAndType {
   fault?: string;
 }
 
-/** A zone that was looked at; once that is done, its keys are trusted. */
+/** A zone of a chain; its keys are trusted once they are checked. */
 export interface Zone {
   keys: readonly Key[];
   readonly link: ChainLink;
-  /** What notes about it need beside that: the algorithms of its signatures, and how it hashes names. */
+  /** Facts for the notes: the algorithms of its signatures, and how it hashes names. */
   readonly habits: { readonly algorithms: Set<string>; hashing?: Denials["hashing"] };
-  /** The highest name between the zone and one below it that may be a zone too: nothing is proven about it. */
+  /** The highest name below the zone that may be a zone too, because there is no proof about it. */
   readonly unproven?: string;
   /** The highest name below it that is proven not to exist. */
   readonly absent?: string;
 }
 
-/** The parts of the world that a chain of trust needs. */
+/** The inputs of a chain of trust. */
 export interface ChainOptions {
-  /** Asks the resolver, with DO and CD. Returns why there is no reply if there is none. */
+  /** Asks the resolver, with DO and CD. Returns the reply, or the reason why there is none. */
   ask(name: string, type: "DS" | "DNSKEY", timeoutMs: number): Promise<Reply | string>;
   readonly anchors: readonly TrustAnchor[];
   /** Zones that count as not signed, unless a trust anchor is closer to the name. */
@@ -68,12 +68,12 @@ export interface ChainOptions {
 const SECONDS_A_DAY = 86_400;
 
 /**
- * The chains of trust of one answer: which zones are signed, from the trust anchor on (RFC 4035 section
- * 5). It begins at the zone that signed and goes up, because a signature names its zone, and cuts between
- * zones need not be searched for. All methods throw a Problem for what is not secure.
+ * The chains of trust of one answer, from the trust anchor to the zones that signed it (RFC 4035 section 5).
+ * A check begins at the zone that a signature names and goes up, so it need not search for zone cuts. All
+ * methods throw a Problem for data that is not secure.
  */
 export class Chain {
-  /** The zones that were looked at, each behind the one above it. */
+  /** The zones that were checked, each behind the one above it. */
   readonly zones: Zone[] = [];
   readonly #options: ChainOptions;
   readonly #zoneOfName = new Map<string, Promise<Zone>>();
@@ -97,7 +97,7 @@ export class Chain {
   }
 
   /**
-   * Asks for what a check of a name will need, all at once: the DS records and keys of the zones that may be above it.
+   * Asks at once for all that a check of a name can need: the DS records and keys of the zones that may be above it.
    */
   askAhead(name: string): void {
     const anchor = this.anchorOf(name);
@@ -110,8 +110,8 @@ export class Chain {
   }
 
   /**
-   * Checks the signatures of a record set, RFC 4035 section 5.3, and if a wildcard gave it, the proof that
-   * the name itself does not exist. Returns the zone that signed.
+   * Checks the signatures of a record set, RFC 4035 section 5.3. For a set from a wildcard, it also checks the
+   * proof that the name itself does not exist. Returns the zone that signed.
    */
   async check(set: RecordSet, authority: readonly RecordSet[]): Promise<string> {
     const { name, type, signatures } = set;
@@ -129,7 +129,7 @@ export class Chain {
         if (!isExpanded(set, wildcard)) return signer;
         const claim = { name, type, wildcard };
         if (await this.deny(claim, authority)) return signer;
-        // Some caches give the records of a wildcard without the proof, and denials with it.
+        // Some caches leave the proof out of an answer from a wildcard, but not out of a denial.
         if (await this.deny(claim, (await this.#ask(name, "DS")).authority)) return signer;
         throw Problem.missing`${setText(set)} is from a wildcard, without a proof that it may match this name.`;
       } catch (error) {
@@ -142,19 +142,19 @@ export class Chain {
   }
 
   /**
-   * Checks the proof that something does not exist. Returns the zone that proves it, and if a zone that is
-   * not signed begins there; null if there is no signed NSEC or NSEC3 record.
+   * Checks the proof of a claim. Returns the zone that proves it, and whether an unsigned zone begins at the
+   * name; null if there is no signed NSEC or NSEC3 record.
    */
   async deny(claim: Claim, authority: readonly RecordSet[]) {
     const { name, wildcard } = claim;
     const candidates = authority.filter(({ type }) => type === "NSEC" || type === "NSEC3");
-    // Records of other zones can be there to prove the wildcard of an alias.
+    // Records of other zones can prove the wildcard of an alias.
     const soa = wildcard ? undefined : authority.find(({ type }) => type === "SOA");
     const signers = candidates.flatMap((set) => this.#signersOf(claim, set));
-    const by = signers.find((signer) => signer === (wildcard?.signer ?? soa?.name ?? signer));
-    if (by === undefined) return null;
-    const zone = await this.#zoneAt(by);
-    const own = candidates.filter((set) => set.signatures.some(({ signer }) => signer === by));
+    const prover = signers.find((signer) => signer === (wildcard?.signer ?? soa?.name ?? signer));
+    if (prover === undefined) return null;
+    const zone = await this.#zoneAt(prover);
+    const own = candidates.filter((set) => set.signatures.some(({ signer }) => signer === prover));
     const proof = this.#note(zone, claim, (shown) => {
       const isHashed = own.every(({ type }) => type === "NSEC3");
       const sets = own.filter(({ type }) => isHashed || type === "NSEC");
@@ -164,27 +164,28 @@ export class Chain {
         throw Problem.denial`${setText(set)} is from a wildcard, which proves nothing.`;
       });
       shown.signature = signatures.reduce((a, b) => (b.expires < a.expires ? b : a));
-      const denials = isHashed ? readNsec3(sets, by, this.#options.work) : readNsec(sets);
+      const denials = isHashed ? readNsec3(sets, prover, this.#options.work) : readNsec(sets);
       zone.habits.hashing = denials.hashing;
       const { iterations = 0 } = denials.hashing ?? {};
       if (iterations > MAX.iterations) {
-        throw Problem.insecure`${nameText(by)} hashes names with ${iterations} iterations of NSEC3; a zone with more than ${MAX.iterations} counts as not signed (RFC 9276).`;
+        throw Problem.insecure`${nameText(prover)} hashes names with ${iterations} iterations of NSEC3; a zone with more than ${MAX.iterations} counts as not signed (RFC 9276).`;
       }
       const found = prove(denials, claim);
       shown.proof = found.steps;
       return found;
     });
     if (!proof.isOptOut) return { zone, isDelegation: proof.isDelegation };
-    throw Problem.insecure`${nameText(name)} counts as not signed: ${nameText(by)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;
+    throw Problem.insecure`${nameText(name)} counts as not signed: ${nameText(prover)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;
   }
 
   /**
-   * Finds out why something has no signature: a zone above it proves that the next one is not signed, which
-   * is thrown, or it should have one, or is of the resolver's own network, which is returned.
+   * Finds out why a part of an answer has no signature. Returns the problem if its zone is signed, or if its name is
+   * of the resolver's own network.
    *
    * @param subject of the sentence: the part that is not signed
    * @param name of the records
-   * @param isNameError true if it is that the name does not exist
+   * @param isNameError true if the part says that the name does not exist
+   * @throws Problem if a zone above proves that the next one is not signed
    */
   async explainUnsigned(subject: string, name: string, isNameError = false): Promise<Problem> {
     const { link, unproven, absent } = await this.#zoneOf(name);
@@ -195,7 +196,7 @@ export class Chain {
     return Problem.missing`${subject} has no signature, though ${nameText(link.zone)} is signed${more}.`;
   }
 
-  /** The zone that a name begins, because it signs. */
+  /** The zone that begins at a name, which signs. */
   async #zoneAt(name: string): Promise<Zone> {
     if (name !== this.anchorOf(name)) this.#fetch(name, "DNSKEY");
     const zone = await this.#zoneOf(name);
@@ -205,7 +206,7 @@ export class Chain {
     throw Problem.denial`${nameText(zone.link.zone)} proves that ${nameText(name)}, which signs, is not a zone.`;
   }
 
-  /** The zone that a name begins, or is in. */
+  /** The zone that begins at a name, or contains it. */
   #zoneOf(name: string): Promise<Zone> {
     return this.#zoneOfName.getOrInsertComputed(name, () => this.#findZone(name));
   }
@@ -216,7 +217,7 @@ export class Chain {
     const own = this.#options.anchors.filter(({ zone }) => zone === name);
     if (own.length > 0) return this.#open(name, own);
     const reply = await this.#ask(name, "DS").catch(async (error) => {
-      // Nothing below a zone that is not signed needs an answer.
+      // Below an unsigned zone, the answer does not matter.
       const above = await this.#zoneOf(parentOf(name)).catch(problemOf);
       throw "verdict" in above && above.verdict === "insecure" ? above : error;
     });
@@ -235,7 +236,7 @@ export class Chain {
       throw Problem.insecure`${nameText(name)} counts as not signed: ${nameText(proven.zone.link.zone)} proves that it has no DS record.`;
     }
     if (proven) return isNameError ? { absent: name, ...proven.zone } : proven.zone;
-    // Only a hint: what counts is a proof, which is signed.
+    // The SOA record is only a hint: signed proofs decide.
     const soa = authority.find(({ type }) => type === "SOA")?.name ?? name;
     const isAbove = !isAlias && soa !== name && isWithin(name, soa) && isWithin(soa, anchor);
     const above = await this.#zoneOf(isAbove ? soa : parentOf(name));
@@ -292,7 +293,7 @@ export class Chain {
     return keys;
   }
 
-  /** The signature of a set that one of a zone's keys made. @param shown gets it, or the one with the fault */
+  /** Returns the valid signature of a set by a zone's key. @param shown gets it, or the first that has a fault */
   #verify(
     { keys, link, habits }: Zone,
     set: RecordSet,
@@ -322,7 +323,7 @@ export class Chain {
     throw Problem.budget`${setText(set)} has ${own.length} signatures, and the first ${MAX.signatures} are not valid. ${problem.message}`;
   }
 
-  /** Checks a set with the keys of a zone, and adds it to what documents show of the zone. */
+  /** Checks a set with the keys of a zone, and adds it to the zone's link. */
   #note<T>({ link }: Zone, { name, type }: NameAndType, check: (shown: CheckedSet) => T): T {
     const shown: CheckedSet = { name, type };
     link.sets.push(shown);
@@ -334,9 +335,9 @@ export class Chain {
     }
   }
 
-  /** The zones that may sign for a name, of those that signed: at or above it, not above its trust anchor. */
+  /** The signers of a set that may sign for a name: at or above it, not above its trust anchor. */
   #signersOf({ name, type }: NameAndType, { signatures }: RecordSet) {
-    // A zone's DS records are its parent's.
+    // The DS records of a zone belong to its parent.
     const anchor = this.anchorOf(type === "DS" ? parentOf(name) : name);
     const signers = signatures.slice(0, MAX.signatures).map(({ signer }) => signer);
     return [...new Set(signers)].filter((signer) => {
@@ -358,14 +359,14 @@ export class Chain {
         work.spend("questions");
         return ask(name, type, work.leftMs());
       });
-      // Whoever needs the reply gets the error.
+      // Callers that need the reply get the error.
       reply.catch(() => {});
       return reply;
     });
   }
 }
 
-/** A key, or the one that something is by, as documents show it. */
+/** A key, or the key of a signature or a DS record, as documents show it. */
 function showKey({ tag, algorithm }: Pick<Key, "tag" | "algorithm">) {
   return { keyTag: tag, algorithm: algorithmName(algorithm) };
 }

@@ -9,7 +9,7 @@ export interface DenialRecord {
   readonly text: string;
   /** The types of records at its name; empty for a name that only has names below it. */
   readonly types: readonly string[];
-  /** True if it says nothing about names between that have no signature; RFC 5155 section 6. */
+  /** True if unsigned names may exist between its two names; RFC 5155 section 6. */
   readonly isOptOut: boolean;
 }
 
@@ -25,11 +25,11 @@ export interface Denials {
   readonly hashing?: { readonly iterations: number; readonly salt: string };
 }
 
-/** Something that does not exist, as an answer says. */
+/** What an answer denies: a name, or its records of a type. */
 export interface Claim extends NameAndType {
   /** True if the name does not exist, false if it only has no record of the type. */
   readonly isNameError?: boolean;
-  /** Of records that a wildcard gave: their signature. Then the name itself does not exist. */
+  /** The signature of records from a wildcard, whose use claims that the name itself does not exist. */
   readonly wildcard?: Signature;
 }
 
@@ -41,14 +41,14 @@ export type Proof = ReturnType<typeof prove>;
  * section 4. Throws a Problem if they do not prove it.
  *
  * @returns `steps`: the records, and what each proves; `isOptOut`: true if the name may exist without signatures;
- * `isDelegation`: true if it begins a zone that is not signed
+ * `isDelegation`: true if an unsigned zone begins at the name
  */
 export function prove(denials: Denials, claim: Claim) {
-  const { name, type, isNameError = false, wildcard: by } = claim;
-  const here = by ? undefined : denials.at(name);
-  if (here !== undefined) return proveNoData(here, claim);
-  const encloser = by ? ancestorOf(name, by.labels) : denials.encloser(name);
-  // The name right below it.
+  const { name, type, isNameError = false, wildcard: expanded } = claim;
+  const own = expanded ? undefined : denials.at(name);
+  if (own !== undefined) return proveNoData(own, claim);
+  const encloser = expanded ? ancestorOf(name, expanded.labels) : denials.encloser(name);
+  // One label longer than the encloser.
   const nextCloser = encloser && ancestorOf(name, labelsOf(encloser).length + 1);
   const cover = nextCloser && denials.over(nextCloser);
   if (!encloser || !nextCloser || !cover) throw unproven(`${nameText(name)} does not exist`);
@@ -60,7 +60,7 @@ export function prove(denials: Denials, claim: Claim) {
     const noWildcard = denials.over(wildcard);
     if (!noWildcard) throw unproven(`${nameText(wildcard)} does not exist`);
     steps.push({ record: noWildcard.text, proves: `${nameText(wildcard)} does not exist` });
-  } else if (!by && !isOptOut) {
+  } else if (!expanded && !isOptOut) {
     const atWildcard = denials.at(wildcard);
     if (!atWildcard) throw unproven(`${nameText(name)} has no ${type} record`);
     const proof = proveNoData(atWildcard, { name: wildcard, type });
@@ -89,12 +89,12 @@ function unproven(denial: string) {
   return Problem.denial`The answer does not prove that ${denial}.`;
 }
 
-/** True if a key is between two others of a zone that follow each other; the last one is followed by the first. */
+/** True if a key is between two neighbours of a zone's circle, in which the first follows the last. */
 export function isAround(owner: string, next: string, key: string): boolean {
   return owner < next ? owner < key && key < next : key !== owner && (key > owner || key < next);
 }
 
-/** True for the types of a name below which its zone knows nothing; RFC 6840 section 4.1, RFC 5155 section 8.3. */
+/** True if a name with these types redirects or delegates all names below it; RFC 6840 section 4.1, RFC 5155 section 8.3. */
 export function leadsAway(types: readonly string[]): boolean {
   return types.includes("DNAME") || (types.includes("NS") && !types.includes("SOA"));
 }

@@ -122,11 +122,11 @@ function keyTag(data: Uint8Array): number {
   return (sum + (sum >>> 16)) & 0xffff;
 }
 
-/** Null for what is no key, such as a point that is not on the curve. */
+/** Null for data that is not a key, such as a point off the curve. */
 const tryImport = (jwk: ReturnType<ToJwk> | undefined): KeyObject | null =>
   (jwk && attempt(() => createPublicKey({ key: jwk, format: "jwk" }))) ?? null;
 
-/** RFC 3110 section 2. */
+/** Makes a JSON Web Key of an RSA key; RFC 3110 section 2. */
 function rsaKey(key: Buffer): ReturnType<ToJwk> {
   const isLong = key[0] === 0;
   const start = isLong ? 3 : 1;

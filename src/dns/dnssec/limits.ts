@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../util/clock.ts";
 import { Problem } from "./problem.ts";
 
-/** The work that one verdict may cost, because every zone on the way says how much there is to do. */
+/** The work that one verdict may cost. Every zone on the way decides how much there is to do, so it needs a limit. */
 const LIMITS = {
   /** Questions to the resolver; six zones take twelve. */
   questions: [40, "40 questions"],
@@ -13,9 +13,9 @@ const LIMITS = {
 export const COST_US = {
   /** A byte of a message, or a character of a name in it. */
   byte: 0.1,
-  /** A byte of a name that was compressed to nothing. */
+  /** A byte of a name that the message does not have, because it is compressed. */
   expandedByte: 0.3,
-  /** A byte of what was signed, for each signature. */
+  /** A signed byte, for each signature. */
   signedByte: 0.02,
   /** A record that bears on the question. */
   record: 3,
@@ -23,7 +23,7 @@ export const COST_US = {
   hashRound: 0.4,
 } as const;
 
-/** How much of what a zone has is looked at. */
+/** How much of a zone is read. */
 export const MAX = {
   /** Signatures of a record set; a rollover of keys and algorithm needs four. */
   signatures: 8,
@@ -33,7 +33,7 @@ export const MAX = {
   keys: 4,
   /** Iterations of NSEC3, above which a zone counts as not signed; RFC 9276 section 3.2. */
   iterations: 100,
-  /** Labels of the zones that are asked about before it is known that they are zones; deeper ones are rare. */
+  /** Labels of names that are asked about before they are known to be zones; deeper zones are rare. */
   labelsAhead: 4,
 } as const;
 
@@ -43,12 +43,12 @@ const VERDICT_TIMEOUT_MS = 5000;
 /** See `createWork`. */
 export type Work = ReturnType<typeof createWork>;
 
-/** Counts the work of one verdict before it is done, and its time. */
+/** Limits the work and the time of one verdict. */
 export function createWork(clock: Pick<Clock, "nowMs"> = systemClock) {
   const spent = { questions: 0, cpuUs: 0 };
   const deadlineMs = clock.nowMs() + VERDICT_TIMEOUT_MS;
   return {
-    /** Counts work that is about to be done. Throws a Problem for more than a verdict may cost. */
+    /** Counts work before it is done. Throws a Problem for more than a verdict may cost. */
     spend(kind: keyof typeof LIMITS, amount = 1): void {
       spent[kind] += amount;
       if (clock.nowMs() >= deadlineMs) {

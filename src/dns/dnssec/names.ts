@@ -5,7 +5,7 @@ import type { RecordType } from "../message/record.ts";
  * equal exactly when they are equal as RFC 4343 compares them.
  */
 
-/** What the records of a set have in common. */
+/** The name and type that the records of a set share. */
 export interface NameAndType {
   readonly name: string;
   readonly type: RecordType;

@@ -3,8 +3,9 @@ import type { NameAndType } from "./names.ts";
 import { durationText, nameText, setText, timeText } from "./wording.ts";
 
 /**
- * What the owner of the zone that signed the end of an answer, or whose keys are not trusted, should know of how it is
- * signed, each as a code and a sentence: first, if all that was checked is valid, which signature expires first.
+ * Notes for the owner of a zone on how it is signed, each with a code and a sentence. The zone is the one that signed the
+ * end of an answer, or the first whose keys are not trusted. If all its sets are valid, the first note says which
+ * signature expires first.
  *
  * @param now seconds since 1970
  */
@@ -19,7 +20,7 @@ export function notesOn(zones: readonly Zone[], end: NameAndType, now: number) {
   const { iterations = 0, salt = "" } = habits.hashing ?? {};
   const announced = new Set([...link.ds, ...link.keys].map(({ algorithm }) => algorithm));
   const unused = [...announced].filter((algorithm) => !habits.algorithms.has(algorithm));
-  // Beside a fault, when the others expire is of no use.
+  // Beside a fault, the expiry of other signatures is of no use.
   const valid = link.sets.some(({ fault }) => fault !== undefined) ? [] : link.sets;
   const [first] = valid
     .flatMap(({ name, type, signature }) =>

@@ -19,7 +19,7 @@ export function readNsec(sets: readonly RecordSet[]): Denials {
     at(name) {
       const own = links.find(({ owner }) => owner === name);
       const before = between(name);
-      // Without a record of its own it exists if a name below it does.
+      // A name without a record of its own exists if a name below it does.
       return own ?? (before && isWithin(before.next, name) ? { ...before, types: [] } : undefined);
     },
     over(name) {

@@ -7,14 +7,14 @@ import { type RecordSet, valuesOf } from "./record-set.ts";
 
 const SHA1_BYTES = 20;
 
-/** The hash SHA-1, the only one, with opt-out or without, iterations, salt, and a hash of 20 bytes. */
+/** The number of SHA-1 (the only hash), opt-out, iterations, salt, a hash of 20 bytes, and types. */
 const VALUE = /^1 ([01]) (\d+) ([\dA-F]*)-? ([\dA-V]{32})(?: (.*))?$/;
 
 /** The NSEC3 records of a zone; RFC 5155. Throws as `valuesOf`; a hash throws a Problem for more work than is left. */
 export function readNsec3(sets: readonly RecordSet[], zone: string, work: Work): Denials {
   const all = sets.flatMap((set) => valuesOf(set).flatMap((value) => readLink(set.name, value)));
   const { iterations = 0, salt = "" } = all[0] ?? {};
-  // A zone that changes its salt answers with records of one.
+  // Even while a zone changes its salt, each answer has records of one salt.
   const links = all.filter((link) => link.iterations === iterations && link.salt === salt);
   const hashes = new Map<string, string>();
   const hashOf = (name: string) =>
@@ -39,8 +39,8 @@ export function readNsec3(sets: readonly RecordSet[], zone: string, work: Work):
 }
 
 /**
- * The hash of a name that exists, and the next one, in base32, whose order is that of the bytes, with the salt in
- * hex. None for a hash or flags that are not known; RFC 5155 sections 8.1 and 8.2.
+ * Reads the hash of an existing name and the next hash, both in base32, which sorts as the bytes do, and the salt in
+ * hex. Empty for a hash or flags that are not known; RFC 5155 sections 8.1 and 8.2.
  */
 function readLink(name: string, value: string) {
   const [, optOut, iterations, salt = "", next = "", types = ""] = VALUE.exec(value) ?? [];
@@ -50,7 +50,7 @@ function readLink(name: string, value: string) {
   return [{ ...fields, isOptOut: optOut === "1", text: `${name} NSEC3 ${value}` }];
 }
 
-/** RFC 5155 section 5. */
+/** The hash of a name in base32; RFC 5155 section 5. */
 function hashName(name: string, iterations: number, salt: Uint8Array): string {
   const salted = new Uint8Array(SHA1_BYTES + salt.length);
   const hash = salted.subarray(0, SHA1_BYTES);

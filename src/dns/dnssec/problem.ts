@@ -4,33 +4,33 @@ import { FormatError } from "../../util/bytes.ts";
 export const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
 
 /**
- * What a verdict that is neither `secure` nor `insecure` rests on:
+ * The basis of a verdict that is neither `secure` nor `insecure`:
  * - `signature`: a signature is there and not valid, or keys are there and none matches a DS record;
  * - `denial`: a signed proof is there and shows something else;
  * - `missing`: a signature, key, proof or answer is not there;
- * - `local`: a signed proof shows that the name does not exist, and the resolver knows it all the same;
+ * - `local`: a signed proof shows that the name does not exist, but the resolver knows it;
  * - `budget`: the time or the work of a verdict is spent.
  */
 export type Evidence = "signature" | "denial" | "missing" | "local" | "budget";
 
-/** Why something is not secure, in a sentence. It ends the check of everything that depends on it. */
+/** The reason why data is not secure, in a sentence. It ends every check that depends on the data. */
 export class Problem extends Error {
-  /** It is proven that something is not signed. */
+  /** A proof shows that the data is not signed. */
   static readonly insecure = Problem.#maker("insecure", null);
-  /** What would prove something is not there, so that it cannot be found out. */
+  /** A part of the proof is missing. */
   static readonly missing = Problem.#maker("indeterminate", "missing");
   /** The name is known to the network of the resolver alone. */
   static readonly local = Problem.#maker("indeterminate", "local");
-  /** It would take more time or work than a verdict may cost. */
+  /** The check would take more time or work than a verdict may cost. */
   static readonly budget = Problem.#maker("indeterminate", "budget");
-  /** A signature or a key contradicts what it is of. */
+  /** A signature or a key does not match its data. */
   static readonly signature = Problem.#maker("bogus", "signature");
-  /** A proof contradicts what it is of. */
+  /** A proof contradicts its claim. */
   static readonly denial = Problem.#maker("bogus", "denial");
 
   override readonly name = "Problem";
   readonly verdict: Exclude<(typeof VERDICTS)[number], "secure">;
-  /** Null for what is proven not to be signed. */
+  /** Null for data that is proven not to be signed. */
   readonly evidence: Evidence | null;
 
   constructor(verdict: Problem["verdict"], evidence: Problem["evidence"], text: string) {
@@ -46,7 +46,7 @@ export class Problem extends Error {
   }
 }
 
-/** The problem of an error that a check ended with: data that breaks the format is one too. Throws other errors. */
+/** The problem that ended a check; a FormatError becomes one. Throws other errors. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (!(error instanceof FormatError)) throw error;

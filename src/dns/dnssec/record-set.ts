@@ -11,7 +11,7 @@ export interface RecordSet extends NameAndType {
   /** The data of each record, names in it uncompressed and in lower case, in canonical order, each once. */
   readonly data: Uint8Array[];
   readonly signatures: Signature[];
-  /** Seconds for which they may be cached, once a signature is found to be valid; RFC 4035 section 5.3.3. */
+  /** Seconds that they may be cached; set when a signature is found to be valid; RFC 4035 section 5.3.3. */
   ttl?: number;
 }
 
@@ -33,7 +33,7 @@ const PROOFS: readonly RecordType[] = ["SOA", "NSEC", "NSEC3"];
 /**
  * Reads a reply, or the reason why there is none, with the records that bear on a question for a type.
  *
- * @param question follows "no answer" in the sentence about one
+ * @param question follows "no answer" in the sentence of a problem
  * @throws Problem for a reason, or for more work than is left; FormatError for a message that breaks the format
  */
 export function readReply(reply: Reply | string, type: RecordType, work: Work, question = "") {
@@ -61,7 +61,7 @@ function setsOf(
   const sets = new Map<string, RecordSet>();
   for (const record of records.filter((each) => each.class === CLASSES.IN)) {
     const isSignature = typeName(record.code) === "RRSIG";
-    // A signature begins with the type of the records that it is of.
+    // A signature begins with the type of the records that it covers.
     const type = typeName(isSignature ? record.data.uint16() : record.code);
     if (!types.includes(type)) continue;
     work.spend("cpuUs", COST_US.record + COST_US.byte * record.owner.length);
@@ -78,10 +78,10 @@ function setsOf(
   }
   // A signature can come without its records.
   const whole = [...sets.values()].filter(({ data }) => data.length > 0);
-  return whole.map((set) => ({ ...set, data: inOrder(set.data) }));
+  return whole.map((set) => ({ ...set, data: sortedUnique(set.data) }));
 }
 
-function inOrder(data: readonly Uint8Array[]): Uint8Array[] {
+function sortedUnique(data: readonly Uint8Array[]): Uint8Array[] {
   const isOther = (a: Uint8Array, b?: Uint8Array) => !b || Buffer.compare(a, b) !== 0;
   return data.toSorted(Buffer.compare).filter((each, at, all) => isOther(each, all[at - 1]));
 }

@@ -10,7 +10,7 @@ import { durationText, nameText, setText, timeText } from "./wording.ts";
 
 const CLASS_IN = Buffer.from([0, CLASSES.IN]);
 
-/** Signatures of some zones are valid for two days only, those above them for weeks: they show a wrong clock first. */
+/** A wrong clock shows first in signatures that are valid for days: those of the zones above are valid for weeks. */
 const CHECK_CLOCK = "If other zones have such faults too, the clock of this machine is wrong.";
 
 /**
@@ -33,8 +33,8 @@ export function findFault(
   }
   if (labels > signableLabels(set.name)) return Problem.signature`${subject} is for a longer name.`;
   const isOfKeys = set.type === "DNSKEY";
-  const late = timeFault(signature, now);
-  if (late !== null) return Problem.signature`${subject} ${late}. ${CHECK_CLOCK}`;
+  const fault = timeFault(signature, now);
+  if (fault !== null) return Problem.signature`${subject} ${fault}. ${CHECK_CLOCK}`;
   const matching = keys.filter((key) => isBy(key, signature));
   const candidates = matching.filter((key) => key.isUsable).slice(0, MAX.keys);
   if (candidates.length === 0) {
@@ -60,14 +60,14 @@ export function isBy({ tag, algorithm }: Key, by: Pick<Key, "tag" | "algorithm">
   return tag === by.tag && algorithm === by.algorithm;
 }
 
-/** When a signature begins and ceases to be valid, in seconds since 1970; RFC 4034 section 3.1.5. */
+/** The first and last second in which a signature is valid, since 1970; RFC 4034 section 3.1.5. */
 export function validityOf({ inception, expires }: Signature, now: number) {
   // The 32-bit numbers compare by serial number arithmetic, RFC 1982.
   const near = (time: number) => now + ((time - now) | 0);
   return { inception: near(inception), expires: near(expires) };
 }
 
-/** True if the records of a wildcard were signed, not those of this name. */
+/** True if a wildcard was signed, not this name. */
 export function isExpanded({ name }: RecordSet, { labels }: Signature): boolean {
   return labels < signableLabels(name);
 }

@@ -11,7 +11,7 @@ import { nameText, setText } from "./wording.ts";
 /** Aliases that are followed. */
 const MAX_ALIASES = 16;
 
-/** A reply to check, and what is needed for that. */
+/** A reply to check, and the inputs of its chain of trust. */
 export interface ValidateOptions extends Omit<ChainOptions, "now"> {
   /** The name that was asked for, in presentation form with the final dot. */
   readonly name: string;
@@ -25,7 +25,7 @@ export interface ValidateOptions extends Omit<ChainOptions, "now"> {
 /** The verdict on a reply. */
 export type Validation = Awaited<ReturnType<typeof validate>>;
 
-/** Checks a reply from the trust anchor down; RFC 4035 section 5. Of several problems, it tells the worst. */
+/** Checks a reply from the trust anchor down; RFC 4035 section 5. The worst problem decides the verdict. */
 export async function validate({ dateMs = Date.now(), ...options }: ValidateOptions) {
   const now = Math.floor(dateMs / 1000);
   const chain = new Chain({ ...options, now });
@@ -33,8 +33,8 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
   let secure = "";
   let end = { name: options.name, type: options.type };
   /**
-   * Seconds for which the signatures of a secure answer let its records be cached, undefined for what has none: of each
-   * alias in order and then the records at the end, and of the SOA record.
+   * Seconds that the signatures of a secure answer let its records be cached: `hops` are the aliases in order, then the
+   * records at the end. Undefined for records that are not there.
    */
   let ttls: { hops: readonly (number | undefined)[]; soa?: number | undefined } = { hops: [] };
   try {
@@ -42,7 +42,7 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
     const { aliases, ...last } = followAliases(answer, options);
     const isAlias = aliases.length > 0;
     end = last;
-    // The zones of an alias and of its end may be others. What is wrong with the end is found when it is checked.
+    // An alias and its end may be in different zones. A problem of the end is found when the end is checked.
     if (isAlias) attempt(() => chain.askAhead(last.name), Problem);
     for (const alias of aliases) {
       await chain.check(alias, answer.authority).catch((error) => problems.push(problemOf(error)));
@@ -65,8 +65,8 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
 }
 
 /**
- * Follows the aliases of an answer: CNAME records, and DNAME records above the name, which make CNAME
- * records without a signature; RFC 6672. Returns the sets, and the name and type that they lead to.
+ * Follows the aliases of an answer: CNAME records, and DNAME records above the name, from which servers synthesize
+ * unsigned CNAME records; RFC 6672. Returns the sets, and the name and type that they lead to.
  */
 function followAliases({ answers, isNameError }: Answer, { name: asked, type }: NameAndType) {
   const aliases: RecordSet[] = [];
@@ -88,7 +88,7 @@ function followAliases({ answers, isNameError }: Answer, { name: asked, type }: 
       if (target !== `${[...moved, ...labelsOf(decodeName(to))].join(".")}.`) {
         throw Problem.denial`The CNAME record of ${nameText(name)} is not the one that the DNAME record of ${nameText(dname.name)} makes.`;
       }
-      // The record that is made is the one asked for, unless the answer goes on behind it.
+      // A question for CNAME is answered by the synthesized record, unless the answer goes on behind it.
       if (type === "CNAME" && !isNameError) return { aliases, name: dname.name, type: dname.type };
     }
     aliases.push(dname ?? cname);

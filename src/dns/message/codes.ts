@@ -36,25 +36,25 @@ const firstOf =
 /** Forged Answer, Blocked, Censored, Filtered; RFC 8914 section 4. */
 const blocked = firstOf(4, 15, 16, 17);
 
-/** Why a resolver blocks a name, in its words; undefined if it does not say that it does. */
+/** The reason that a resolver gives for blocking a name; undefined if it gives none. */
 export function blockReason(errors: readonly ExtendedError[]): string | undefined {
   const reason = blocked(errors);
   return reason && errorText(reason);
 }
 
-/** The error by which a resolver says that its answer is older than its TTL; RFC 8767. */
+/** The error that marks an answer as older than its TTL; RFC 8767. */
 export const staleReason = firstOf(3, 19);
 
-/** INFO-CODEs by which a resolver says what DNSSEC proves wrong; RFC 8914 section 4, and its IANA registry. */
+/** INFO-CODEs for a fault that DNSSEC proves; RFC 8914 section 4, and its IANA registry. */
 const wrong = firstOf(7, 8, 11, 25);
 
-/** Those by which it only says that something is missing, which is to be expected if no server of the zone answers. */
+/** INFO-CODEs for signatures or keys that are missing, as they are if no server of the zone answers. */
 const missing = firstOf(6, 9, 10, 12);
 
 /** No Reachable Authority, Network Error. */
 const unreached = firstOf(22, 23);
 
-/** Why a resolver says that the answer is bogus (DNSSEC proves it false or incomplete), and what to do; undefined if it does not say so. */
+/** The error that calls an answer bogus (DNSSEC proves it false or incomplete), and advice; undefined if there is none. */
 export function bogusReason(errors: readonly ExtendedError[]) {
   const fault = wrong(errors);
   if (fault) return { ...fault, advice: "the owner of its zone must repair the signatures" };

@@ -7,13 +7,13 @@ import { byteTexts, DnsFormatError } from "./name.ts";
 /** The characters in a row of hex or base64, as `dig` cuts them. */
 const WORD = /.{1,56}/g;
 
-/** The bytes of a character-string. */
+/** The text of each byte in a character-string. */
 const QUOTED_BYTE_TEXT = byteTexts(0x20, '"\\');
 
 /** Types in one bitmap: more than any name has, and fewer than a bitmap could. */
 const MAX_TYPES = 1024;
 
-/** Reads a field of a record's data that needs nothing but its bytes, by its kind; those without a length end where the data ends. */
+/** Readers of the fields of a record's data that need only its bytes. A field without a length ends with the data. */
 export const DATA_READERS = {
   uint8: (reader) => String(reader.uint8()),
   uint16: (reader) => String(reader.uint16()),
@@ -68,7 +68,7 @@ function quotedText(bytes: Uint8Array): string {
   return `"${plainText(bytes)}"`;
 }
 
-/** The same without quotes. @param byteText the text of each byte */
+/** A character-string without quotes. @param byteText the text of each byte */
 export function plainText(bytes: Uint8Array, byteText = QUOTED_BYTE_TEXT): string {
   let text = "";
   for (const byte of bytes) text += byteText[byte];
@@ -87,7 +87,7 @@ function inWords(text: string): string {
 /** Reads the rest in the form for types that are not known; RFC 3597 section 5. */
 export function readUnknown(reader: ByteReader): string {
   const bytes = reader.remaining;
-  // At once, as a message can have thousands without data.
+  // Stated for speed: a message can have thousands of records without data.
   return bytes === 0 ? "\\# 0" : `\\# ${bytes} ${hexText(reader)}`;
 }
 
@@ -161,7 +161,7 @@ function readPrefixes(reader: ByteReader): string {
   return prefixes.join(" ");
 }
 
-/** The address of a family (1 or 2) whose last bytes are left out if they are zero; null for other families and more bytes. */
+/** The address of a family (1 or 2) without some of its last bytes, which are zero; null for other families and for too many bytes. */
 export function tryReadAddress(family: number, bytes: Uint8Array): string | null {
   const whole = new Uint8Array(family === 1 ? 4 : 16);
   if ((family !== 1 && family !== 2) || bytes.length > whole.length) return null;

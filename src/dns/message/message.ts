@@ -25,11 +25,11 @@ export const CLASSES = { IN: 1, CH: 3 } as const;
 
 /** The parts of a question beside its name and type. */
 export interface QuestionFlags {
-  /** Without it, IN: the Internet's. CH has what servers say of themselves; RFC 4892. */
+  /** IN, the Internet, if it is absent. In CH, servers describe themselves; RFC 4892. */
   readonly class?: keyof typeof CLASSES;
   /** Asks for the server's name; RFC 5001. */
   readonly nsid?: boolean;
-  /** Asks a server for what it knows itself: without the RD bit, RFC 1035 section 4.1.1. */
+  /** Asks a server for its own data: without the RD bit, RFC 1035 section 4.1.1. */
   readonly isIterative?: boolean;
   /** Does not try UDP before TCP; of no effect on a server over TLS or HTTPS. */
   readonly overTcp?: boolean;
@@ -79,7 +79,7 @@ const DNSSEC_OK = 0x8000;
 /** The numbers of EDNS options; RFC 5001, RFC 7871, RFC 7830, RFC 8914 section 2. */
 const OPTION = { nsid: 3, clientSubnet: 8, padding: 12, extendedError: 15 } as const;
 
-/** Bytes of a datagram that we ask for: passes every usual path without fragments; dnsflagday.net/2020. */
+/** Bytes of the largest datagram that we accept: one that passes every usual path without fragments; dnsflagday.net/2020. */
 const EDNS_PAYLOAD_BYTES = 1232;
 
 /** Bytes of a message that is read later: more than the keys of a zone or a proof take. */

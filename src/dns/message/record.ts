@@ -8,7 +8,7 @@ import { readServiceBinding } from "./service-binding.ts";
 /** A record as the interface shows it. */
 export interface DnsRecord {
   readonly type: RecordType;
-  /** The data in presentation form, to the byte as `dig` prints it; RFC 1035 section 5.1. */
+  /** The data in presentation form, exactly as `dig` prints it; RFC 1035 section 5.1. */
   readonly value: string;
   /** Seconds. */
   readonly ttl: number;
@@ -22,7 +22,7 @@ export interface ResourceRecord extends DnsRecord {
 /** The number of the OPT pseudo-record; RFC 6891 section 6.1.1. */
 export const OPT_CODE = 41;
 
-/** Reads a field of a record's data as text: the kinds of `data.ts`, and those that need names or registries. */
+/** Readers of the fields of a record's data: those of `data.ts`, and those that need names or registries. */
 const READERS = {
   ...DATA_READERS,
   name: readName,
@@ -31,7 +31,7 @@ const READERS = {
   certificateType: (reader) => certificateTypeName(reader.uint16()),
   algorithm: (reader) => algorithmName(reader.uint8()),
   serviceBinding: readServiceBinding,
-  /** The number of its form is two bytes before; RFC 4025 section 2.3. */
+  /** The number of its form is two bytes before it; RFC 4025 section 2.3. */
   gateway: (reader) => readHost(reader.bytes[reader.offset - 2] ?? 0, reader),
   relay: readRelay,
   hostIdentity: readHostIdentity,
@@ -40,12 +40,12 @@ const READERS = {
 /** The forms of a host by their numbers: none, an address, or a name. */
 const HOSTS = [() => ".", DATA_READERS.ipv4, DATA_READERS.ipv6, readName] as const;
 
-/** Reads a host in one of several forms; the unknown form is that of other data. */
+/** Reads a host by the number of its form; a host of another form is read as unknown data. */
 function readHost(form: number, reader: ByteReader): string {
   return (HOSTS[form] ?? readUnknown)(reader);
 }
 
-/** Reads whether discovery is optional, the form of a relay, and the relay; RFC 8777 section 4.2. */
+/** Reads the bit of optional discovery, the form of a relay, and the relay; RFC 8777 section 4.2. */
 function readRelay(reader: ByteReader): string {
   const kind = reader.uint8();
   return `${kind >>> 7} ${kind & 0x7f} ${readHost(kind & 0x7f, reader)}`;
@@ -113,13 +113,13 @@ export function typeName(code: number): RecordType {
   return TYPES_BY_CODE.get(code) ?? `TYPE${code}`;
 }
 
-/** The data of a record as it compares: names without regard to case, RFC 4343. */
+/** The data of a record in the form for comparison: its names in lower case, RFC 4343. */
 export function comparableValue(type: RecordType, value: string): string {
   const fields = rowOf(type)?.fields ?? [];
   const lower = (name: string) => name.toLowerCase();
   if (fields.includes("serviceBinding")) return value.replace(/ \S+/, lower);
   if (!fields.includes("name") || fields.includes("base64")) return value;
-  // A name behind strings has no space.
+  // A name at the end, behind strings, has no space.
   const at = fields.includes("string") ? value.lastIndexOf(" ") : 0;
   return `${value.slice(0, at)}${lower(value.slice(at))}`;
 }
@@ -155,7 +155,7 @@ export function decodeData(type: RecordType, data: ByteReader): string {
   return texts.filter(Boolean).join(" ");
 }
 
-/** What a record has beside its class, its data as bytes. */
+/** A record without its class, its data as bytes. */
 interface Encoded extends Pick<ResourceRecord, "owner" | "ttl"> {
   readonly code: number;
   readonly data: ByteReader;

@@ -26,12 +26,12 @@ export interface AskTcp {
   readonly fallback: DnsResponse | null;
 }
 
-/** What has come is of no use. */
+/** No response can be used yet. */
 export const ASK_TCP: AskTcp = { kind: "ask-tcp", fallback: null };
 
 const MALFORMED = { kind: "malformed" } as const;
 
-/** Response codes that a server may send without the question, because it did not read that far. */
+/** Response codes that a server may send without the question, which it did not read. */
 const BARE_FAILURES: readonly string[] = ["FORMERR", "SERVFAIL", "NOTIMP", "REFUSED", "BADVERS"];
 
 /** Bytes of the type and class behind a question's name. */
@@ -114,15 +114,15 @@ function decodeResponse(bytes: Uint8Array, query: Query): DnsResponse {
 }
 
 /**
- * True if a server that does not ask others names those that know, RFC 2308 section 2.2; or if one that was
- * asked for what it knows itself knows nothing.
+ * True if a server that does not ask others refers to them, RFC 2308 section 2.2, or if a server that was asked
+ * for its own data has none.
  */
 function isReferral(
   { rcode, flags, answerTypes, authorityTypes }: Message,
   { isIterative }: Question,
 ): boolean {
-  const knowing = FLAG.authoritative | (isIterative ? 0 : FLAG.recursionAvailable);
-  if (rcode !== "NOERROR" || answerTypes.length > 0 || (flags & knowing) !== 0) return false;
+  const canAnswer = FLAG.authoritative | (isIterative ? 0 : FLAG.recursionAvailable);
+  if (rcode !== "NOERROR" || answerTypes.length > 0 || (flags & canAnswer) !== 0) return false;
   const hasServers = isIterative || authorityTypes.includes(typeCode("NS"));
   return hasServers && !authorityTypes.includes(typeCode("SOA"));
 }
@@ -162,6 +162,6 @@ export function interpret({ rcode, answers }: Message, { name, type, dnssec }: Q
     end = link.value.toLowerCase();
     if (seen.has(end)) return { kind: "loop", records: chain } as const;
   }
-  const isAbsent = rcode === "NXDOMAIN" ? "name-error" : "failure";
-  return { kind: rcode === "NOERROR" ? "no-data" : isAbsent, records: chain } as const;
+  const errorKind = rcode === "NXDOMAIN" ? "name-error" : "failure";
+  return { kind: rcode === "NOERROR" ? "no-data" : errorKind, records: chain } as const;
 }

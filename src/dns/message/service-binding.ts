@@ -2,7 +2,7 @@ import { ByteReader } from "../../util/bytes.ts";
 import { DATA_READERS, plainText } from "./data.ts";
 import { byteTexts, DnsFormatError, readName } from "./name.ts";
 
-/** The parameters by number, those that `dig` names, and how their values are read to the end; RFC 9460 section 14.3.2. */
+/** The parameters that `dig` names, by number, with readers of their values; RFC 9460 section 14.3.2. */
 const PARAMETERS: readonly { name: string; read: (value: ByteReader) => string }[] = [
   { name: "mandatory", read: listOf((value) => parameterName(value.uint16())) },
   { name: "alpn", read: (value) => `"${listOf(protocolText)(value)}"` },

@@ -46,7 +46,7 @@ export type Exchange = ReturnType<typeof startExchange>;
  * more without EDNS if the server does not support it.
  *
  * @param withEdns false to ask without EDNS at once
- * @param signal ends the exchange; what is known of its result then says nothing
+ * @param signal ends the exchange; its result has no meaning then
  */
 export function startExchange(
   { sockets, clock }: ExchangeContext,
@@ -85,7 +85,7 @@ export function startExchange(
   const askStreamed = (query: Query, timeoutMs?: number) =>
     receive(query, (bytes) => matchStreamed(bytes, query), timeoutMs);
 
-  /** Sends the query over the transport, and returns what `read` finds in a message first. */
+  /** Sends the query over the transport. Returns the first result of `read` that is not null. */
   async function receive<T>(
     query: Query,
     read: (bytes: Uint8Array) => T | null,
@@ -95,8 +95,8 @@ export function startExchange(
     const failed = (code: string) => resolve({ kind: "unreachable", code });
     const message = (bytes: Uint8Array) => {
       try {
-        const found = read(bytes);
-        if (found !== null) resolve(found);
+        const result = read(bytes);
+        if (result !== null) resolve(result);
       } catch (error) {
         reject(error);
       }

@@ -4,7 +4,7 @@ import type { Open } from "./transport.ts";
 
 const MEDIA_TYPE = "application/dns-message";
 
-/** More than any message has. */
+/** Bytes of the largest DNS message. */
 const MAX_RESPONSE_BYTES = 65_535;
 
 /** Carries each query over HTTPS; RFC 8484. Bun keeps the connections. @param ca a certificate to trust instead of the usual ones, in PEM */
@@ -22,9 +22,9 @@ export function createHttpsOpener(ca?: string): Open {
       },
       body: Uint8Array.from(message),
       redirect: "error",
-      // Every server has it (RFC 8484 section 5.2), and some have nothing else.
+      // Every server has HTTP/2 (RFC 8484 section 5.2), and some have nothing else.
       protocol: "http2",
-      // A few bytes could become any number of them.
+      // A small body could expand without limit.
       decompress: false,
       signal: stop.signal,
       tls: { ...(name !== undefined && { serverName: name }), ...(ca !== undefined && { ca }) },
@@ -42,7 +42,7 @@ export function createHttpsOpener(ca?: string): Open {
 /** The server did not answer with a DNS message; the code is `HTTP_` and the status, or what is wrong. */
 const httpError = (code: string) => Object.assign(new Error(code), { code });
 
-/** The message in a response, which is bounded while it is read. */
+/** Reads the message in a response up to the largest size. */
 async function readMessage({ status, headers, body }: Response): Promise<Uint8Array> {
   if (status !== 200) throw httpError(`HTTP_${status}`);
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();

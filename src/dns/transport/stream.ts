@@ -6,7 +6,10 @@ import type { Open, SocketEvents } from "./transport.ts";
 /** Bytes of the length before each message on a connection; RFC 1035 section 4.2.2. */
 const LENGTH_BYTES = 2;
 
-/** Opens a TCP connection for one query. It uses node:net, because Bun.connect cannot close a connection that is not established yet; loaded at the first use. */
+/**
+ * Opens a TCP connection for one query. It uses node:net, because Bun.connect cannot close a connection that is not
+ * established yet; node:net is loaded at the first use.
+ */
 export const openTcp: Open = (server, message, events) => {
   const { connect } = process.getBuiltinModule("node:net");
   const socket = connect({ host: hostnameOf(server), port: server.port });
@@ -17,7 +20,7 @@ export const openTcp: Open = (server, message, events) => {
 
 /**
  * Reports the messages that arrive over a connection, and its end: an errno name, `EOF`, or `no-connection` if
- * it was not established. Bun 1.4.4 has ECONNREFUSED for that also where no route leads to the server.
+ * it was not established. Bun 1.4.4 reports ECONNREFUSED also if no route leads to the server.
  */
 export function onMessages(socket: Socket, { message, failed }: SocketEvents): void {
   const stream = new MessageStream();

@@ -18,7 +18,7 @@ interface Query {
 }
 
 interface TlsConnection {
-  /** True if it left a query unanswered: it may be dead, so it takes no other before it answers. */
+  /** True if it left a query unanswered: it may be dead, so it takes no new query until it answers one. */
   isSuspect: boolean;
   send(query: Query): void;
 }
