@@ -7,8 +7,8 @@ import { RawSocket } from "./socket/raw-socket.ts";
 import type { NoIcmp } from "./unavailable.ts";
 
 /**
- * Opens a prober with the raw socket. Without privileges it has the datagram socket, where the kernel allows that;
- * else the result says why there is neither.
+ * Opens a prober with the raw socket, or, without privileges, with the datagram socket if the kernel allows it.
+ * Returns why there is no raw socket if it can open neither.
  *
  * @param fd a raw ICMPv6 socket that is open already, or null to open one
  */

@@ -8,34 +8,34 @@ import { errorMeaning } from "../wire/icmp-error.ts";
 import { COOKIE_BYTES, encodeEchoRequest } from "../wire/packet.ts";
 import { matchResponse, probeKey, type Response, type SentProbe } from "./response.ts";
 
-/** How long after a deadline the socket is read, in milliseconds: a packet has its stamp before it can be read. */
+/** The time from a deadline to the read of the socket, in milliseconds: a packet is stamped before it can be read. */
 const GRACE_MS = 1;
 /**
- * How long after the last probe a run that has heard nothing goes on to listen, in milliseconds: after three
- * seconds Linux reports a neighbour that does not exist (RFC 4861 section 10).
+ * The time that a run without any response listens after its last probe, in milliseconds: after three seconds
+ * Linux reports a neighbour that does not exist (RFC 4861 section 10).
  */
 export const SILENCE_MS = 3200;
-/** A reply outweighs an error of the same probe that came at most this long before, in milliseconds. */
+/** A reply replaces an error about the same probe that came at most this much earlier, in milliseconds. */
 const REPLY_AFTER_ERROR_MS = 100;
-/** Packets read in one turn, and the milliseconds it may take; then the event loop serves others. */
+/** Packets read in one turn, and the milliseconds that a turn may take; then the event loop serves others. */
 const PACKETS_A_TURN = 1024;
 export const TURN_MS = 10;
 /**
- * How long a tag is used for new probes, in milliseconds. Every target learns it, and a forged error needs it. The socket
- * also passes the previous tag, so this must be longer than any probe's timeout.
+ * The time that a tag is used for new probes, in milliseconds. Every target learns the tag, and a forged error needs it.
+ * The socket also passes the previous tag, so this time must be longer than any probe's timeout.
  */
 export const TAG_MS = 60_000;
-/** How long after its timeout a probe's key stays reserved, in milliseconds: later packets are gone from the Internet. */
+/** The time that a probe's key stays reserved after its timeout, in milliseconds: no packet is on its way for longer. */
 export const QUARANTINE_MS = 10_000;
 /** Probes remembered at once, outstanding or in quarantine. */
 export const MAX_PROBES = 2 ** 16;
-/** The part of them above which no run begins, so that those under way can go on. */
+/** The part of `MAX_PROBES` above which no run begins, so that the runs under way can go on. */
 const FULL = 0.75;
-/** How often the socket is read and expired probes are freed, in milliseconds, also if no signal comes. */
+/** The time between reads of the socket that also free expired probes, in milliseconds; they need no signal. */
 export const SWEEP_MS = 1000;
 /** Random sequences tried for a probe: an identifier has 65,536, and most are free. */
 const MAX_KEY_TRIES = 64;
-/** How often a probe is sent again for which the kernel has no buffer. */
+/** Times that a probe is sent again while the kernel has no buffer for it. */
 export const MAX_BUFFER_RETRIES = 5;
 /** Errno names of a kernel that has no room for a packet right now. */
 export const NO_BUFFER: readonly string[] = ["ENOBUFS", "EAGAIN"];
@@ -46,16 +46,16 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly payloadBytes?: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** For whom it is sent; absent where there is only one client. */
+  /** The client that it is sent for; absent if there is only one client. */
   readonly caller?: Caller | undefined;
   /**
-   * Called when the probe leaves, which the gate can delay, with the address that it comes
-   * from: another one than `source` if that is gone, as after a renumbering.
+   * Called when the probe leaves, which the gate can delay, with its source address. That is not `source` if
+   * this machine has lost it, as after a renumbering.
    */
   readonly onSent?: (source: Ipv6Address) => void;
   /**
    * Called at once for each response, also after the timeout, until the signal aborts. `isAnswer` is true for the
-   * first response, and for a reply that outweighs the error before it; see `REPLY_AFTER_ERROR_MS`.
+   * first response, and for a reply that replaces the error before it; see `REPLY_AFTER_ERROR_MS`.
    */
   readonly onResponse?: (response: Response, isAnswer: boolean) => void;
   /** Called for an error with the probe's identifier and sequence that does not quote the probe. */
@@ -66,7 +66,7 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
 export type Answer =
   | Response
   | { readonly kind: "timeout" | "aborted" }
-  /** No answer, but the kernel dropped packets of the socket, which may have been the answer. */
+  /** No answer, but the kernel dropped packets of the socket, and the answer may be among them. */
   | { readonly kind: "unknown" }
   /** The kernel did not send it, for the reason with this errno name. */
   | { readonly kind: "refused"; readonly code: string };
@@ -76,24 +76,24 @@ const ABORTED: Answer = { kind: "aborted" };
 /** A probe from its sending to the end of its quarantine. */
 interface RememberedProbe extends SentProbe {
   readonly request: ProbeRequest;
-  /** When it ends, if nothing ends it before. */
+  /** The time at which it ends, if nothing ends it before. */
   expiryMs: number;
-  /** How many packets the kernel had dropped before: see `IcmpSocket.dropped`. */
+  /** The number of packets that the kernel had dropped before: see `IcmpSocket.dropped`. */
   readonly dropped: number;
   /** The response that counts so far. */
   answer: Response | undefined;
-  /** Resolves with how it ends. */
+  /** Ends the probe. */
   readonly resolve: (answer: Answer) => void;
 }
 
-/** The probes with one signal that are outstanding: one timer and one listener for all of them. */
+/** The outstanding probes with one signal, and the one timer and listener for all of them. */
 interface Run {
   readonly signal: AbortSignal;
   readonly probes: Set<RememberedProbe>;
-  /** When its timer fires. */
+  /** The time at which its timer fires. */
   wakeMs: number;
   cancelTimer: () => void;
-  /** Ends all of them. */
+  /** Ends all its probes. */
   readonly end: () => void;
 }
 
@@ -109,22 +109,21 @@ export interface ProberOptions {
 /**
  * Sends echo requests through one raw socket and finds the request that each packet answers.
  *
- * The kernel stamps packets when it receives them, so they may be read late: a signal tells that something
- * has arrived, and a probe expires only after everything received before its deadline has been read. So a
- * signal that is lost costs time and no packet.
+ * The kernel stamps packets when it receives them, so they may be read late: a signal says that packets have
+ * arrived, and a probe expires only after all packets received before its deadline have been read. So a lost
+ * signal costs time, but no packet.
  *
- * An identifier is a tag byte of the process and a byte of the flow label. With a random sequence it
- * makes the key by which a probe is remembered until its quarantine is over: a router may return so
- * little of a probe that the cookie is missing. Then only the key and the flow label prove an error
- * genuine.
+ * An identifier is a tag byte of the process and a byte of the flow label. The identifier and a random sequence
+ * are the key by which a probe is remembered until its quarantine is over. A router may return so little of a
+ * probe that the cookie is missing; then only the key and the flow label prove an error genuine.
  */
 export class Prober {
   readonly clock: Clock;
-  /** The gate that its probes leave by. */
+  /** The gate through which its probes leave. */
   readonly gate: Gate;
   /** Why it has no raw socket and can only ping; null if it has one. */
   readonly withoutRaw: NoIcmp | null;
-  /** How often each thing has happened since the prober was opened. */
+  /** The number of each event since the prober was opened. */
   readonly counters = {
     sent: 0,
     /** Probes that the kernel refused to send. */
@@ -148,19 +147,19 @@ export class Prober {
   };
   readonly #random: (bytes: Uint8Array<ArrayBuffer>) => void;
   #tag: number;
-  /** When the tag is changed. */
+  /** The time of the next tag. */
   #renewMs: number;
   readonly #socket: IcmpSocket;
   readonly #closing = new AbortController();
-  /** By their keys, in the order of sending. */
+  /** The remembered probes by their keys, in the order of sending. */
   readonly #probes = new Map<number, RememberedProbe>();
   #outstanding = 0;
-  /** Each stays until its timer finds no probe, so that a run with one probe at a time begins once. */
+  /** A run stays until its timer finds no probe, so that a run with one probe at a time begins once. */
   readonly #runs = new Map<AbortSignal, Run>();
   /** Ends the waits of a run that listens. */
   readonly #listening = new WeakMap<AbortSignal, AbortController>();
   #sweptMs = -Infinity;
-  /** Until when nothing is read, so that a flood leaves time for everything else. */
+  /** The time until which nothing is read, so that a flood leaves time for everything else. */
   #restMs = -Infinity;
   #sweeper: Timer | undefined;
 
@@ -197,8 +196,8 @@ export class Prober {
   }
 
   /**
-   * The source address and the flow label for the probes of a run, by default a random one;
-   * the label is 0 if another program prevents one. An errno name if there is no route.
+   * The source address and the flow label for the probes of a run. The label is 0 if another program holds
+   * an exclusive one. An errno name if there is no route.
    */
   route(target: Ipv6Address, scopeId: number, flowLabel = this.randomLabel()): Route | string {
     return this.#socket.route(target, scopeId, flowLabel);
@@ -210,38 +209,38 @@ export class Prober {
   }
 
   /**
-   * Sends one echo request and resolves with how it ends. Where another machine's error says that the path ends, a
-   * reply to the same probe is awaited for `REPLY_AFTER_ERROR_MS`.
+   * Sends one echo request and resolves with its answer. After an error of another machine that says that the path
+   * ends, it waits `REPLY_AFTER_ERROR_MS` for a reply to the same probe.
    *
-   * @param retries how often the kernel had no room for it before
+   * @param retries times that the kernel had no room for it before
    */
   probe(request: ProbeRequest, retries = 0): Promise<Answer> {
     const { signal } = request;
     if (signal.aborted) return Promise.resolve(ABORTED);
     const mayLeave = this.gate.mayLeave(request, signal);
-    // Nearly always it leaves at once: then nothing is kept but its promise.
+    // Nearly always the probe leaves at once, without another promise.
     if (mayLeave === true) return this.#send(request, retries);
     return mayLeave.then((leaves) => (leaves ? this.#send(request, retries) : ABORTED));
   }
 
-  /** Sends it again if that can help. */
+  /** Handles a refusal of the kernel: sends the probe again if that can help. */
   async #refuse(request: ProbeRequest, retries: number, code: string): Promise<Answer> {
     const { target, scopeId, flowLabel, source, signal } = request;
     if (NO_BUFFER.includes(code) && retries < MAX_BUFFER_RETRIES) {
       await pause(this.clock, RETRY_MS, signal);
       return await this.probe(request, retries + 1);
     }
-    const chosen = this.route(target, scopeId, flowLabel);
-    if (typeof chosen !== "string" && !equalIpv6(chosen.source, source)) {
-      return await this.probe({ ...request, ...chosen });
+    const route = this.route(target, scopeId, flowLabel);
+    if (typeof route !== "string" && !equalIpv6(route.source, source)) {
+      return await this.probe({ ...request, ...route });
     }
     this.counters.refused++;
     return { kind: "refused", code };
   }
 
   /**
-   * Waits until a time, by default a moment, for responses that come when no probe is outstanding any more; the
-   * first one to the run with this signal ends all its waits.
+   * Waits until a time, by default a moment, for late responses to the run with this signal; the first one ends
+   * all waits of the run.
    */
   async listen(signal: AbortSignal, untilMs = this.clock.nowMs() + GRACE_MS): Promise<void> {
     const heard = this.#listening.getOrInsertComputed(signal, () => new AbortController());
@@ -250,7 +249,7 @@ export class Prober {
     this.#read();
   }
 
-  /** Reads what has arrived, for those who decide at a time: a timer can come before the kernel's signal. */
+  /** Reads all arrived packets. Call it before a decision at a set time: a timer can fire before the kernel's signal. */
   catchUp(): void {
     this.#read();
   }
@@ -262,11 +261,11 @@ export class Prober {
     this.#socket.close();
   }
 
-  /** Sends now, unless the kernel refuses it. */
+  /** Sends a probe that may leave. */
   #send(request: ProbeRequest, retries: number): Promise<Answer> {
     const { source, timeoutMs, flowLabel, payloadBytes, probedPort } = request;
     const nowMs = this.clock.nowMs();
-    // The timer is late where the event loop was blocked.
+    // A blocked event loop delays the sweeper's timer.
     if (nowMs >= this.#sweptMs + SWEEP_MS) this.#sweep();
     this.#renewTag(nowMs);
     const identifier = this.#identifierOf(request);
@@ -296,7 +295,7 @@ export class Prober {
     return promise;
   }
 
-  /** Ends a probe at its time, or with the signal of its run. */
+  /** Makes a probe end at its expiry, or with the signal of its run. */
   #awaitEnd(probe: RememberedProbe): void {
     const { signal } = probe.request;
     const run = this.#runs.getOrInsertComputed(signal, () => this.#begin(signal));
@@ -337,8 +336,8 @@ export class Prober {
   }
 
   /**
-   * Ends the probes whose time is over, once all that came before is read. Returns when the next one ends, null if none
-   * is left.
+   * Ends the expired probes, after reading all packets from before their expiry. Returns the time at which the next one
+   * expires, or null if none is left.
    */
   #expire({ probes }: Run): number | null {
     const readUntilMs = this.#read();
@@ -357,9 +356,9 @@ export class Prober {
     return nextMs;
   }
 
-  /** Ends an outstanding probe by a response, at once or when none can outweigh it any more. */
+  /** Ends an outstanding probe with a response, at once or when no reply can replace it any more. */
   #settle(probe: RememberedProbe, answer: Response, isInTime: boolean): void {
-    if (isInTime && mayBeOutweighed(answer, probe.request)) {
+    if (isInTime && isReplaceable(answer, probe.request)) {
       probe.expiryMs = probe.sentMs + answer.rttMs + REPLY_AFTER_ERROR_MS;
       this.#awaitEnd(probe);
     } else this.#finish(probe, isInTime ? answer : { kind: "timeout" });
@@ -371,13 +370,13 @@ export class Prober {
     probe.resolve(answer);
   }
 
-  /** Random for a SYN, which has no cookie. */
+  /** The identifier of a probe; random for a SYN, which has no cookie. */
   #identifierOf({ probedPort, flowLabel }: ProbeRequest): number {
     if (probedPort?.protocol === "tcp") return this.#randomBytes(2).readUInt16BE();
     return this.#socket.identifier ?? this.#tag * 256 + (flowLabel >>> 12);
   }
 
-  /** A random sequence that is not in use with the identifier. */
+  /** A random sequence that is not in use with the identifier; null if there is no room. */
   #freeSequence(identifier: number): number | null {
     if (this.#probes.size >= MAX_PROBES) return null;
     for (let tries = 0; tries < MAX_KEY_TRIES; tries++) {
@@ -387,7 +386,7 @@ export class Prober {
     return null;
   }
 
-  /** Frees the probes whose quarantine is over, after the responses to them are read. A long timeout delays those behind it. */
+  /** Frees the probes whose quarantine is over, after a read. A probe with a long timeout delays those behind it. */
   #sweep(): void {
     this.#sweptMs = this.clock.nowMs();
     const readUntilMs = this.#read();
@@ -400,7 +399,7 @@ export class Prober {
     this.#sweeper = undefined;
   }
 
-  /** Takes another tag from time to time. Answers to probes with the previous one still arrive. */
+  /** Takes a new tag when it is time. Answers to probes with the previous tag still arrive. */
   #renewTag(nowMs: number): void {
     if (nowMs < this.#renewMs) return;
     const tag = this.#randomBytes(1).readUInt8();
@@ -409,7 +408,7 @@ export class Prober {
     this.#renewMs = nowMs + TAG_MS;
   }
 
-  /** Reads what has arrived. Returns the time up to which nothing is left to read. */
+  /** Reads arrived packets. Returns the time up to which all of them have been read. */
   #read(): number {
     const nowMs = this.clock.nowMs();
     let readUntilMs = -Infinity;
@@ -444,7 +443,7 @@ export class Prober {
     const isReply = response.kind === "reply";
     if (isWithoutCookie) this.counters.withoutCookie++;
     if (isReply && response.isOtherSource) this.counters.otherSource++;
-    // This machine's own error says only that it did not find a neighbour.
+    // An error of this machine itself only says that it did not find a neighbour.
     if (isReply || !equalIpv6(response.from, request.source)) {
       this.gate.bounds.answered(request.target, this.clock.nowMs());
     }
@@ -453,7 +452,7 @@ export class Prober {
     const isInTime = !aborted && (!isReply || response.rttMs <= request.timeoutMs);
     const isFirst = probe.answer === undefined;
     this.counters[isFirst ? (isInTime ? "answered" : "late") : "duplicate"]++;
-    const isAnswer = isFirst || (isInTime && outweighs(response, probe.answer));
+    const isAnswer = isFirst || (isInTime && replaces(response, probe.answer));
     if (isAnswer) probe.answer = response;
     if (!aborted) request.onResponse?.(response, isAnswer);
     this.#listening.get(request.signal)?.abort();
@@ -469,14 +468,14 @@ export class Prober {
   }
 }
 
-/** True if a reply may still take the place of an error: another machine says that the path ends. */
-function mayBeOutweighed(response: Response, { source }: ProbeRequest): boolean {
+/** True if a reply can still replace a response: an error by which another machine says that the path ends. */
+function isReplaceable(response: Response, { source }: ProbeRequest): boolean {
   if (response.kind === "reply" || equalIpv6(response.from, source)) return false;
   return errorMeaning(response.type, response.code) !== "hop";
 }
 
-/** True if a response takes the place of the answer so far; see `REPLY_AFTER_ERROR_MS`. */
-function outweighs(response: Response, answer: Response | undefined): boolean {
+/** True if a response replaces the answer so far; see `REPLY_AFTER_ERROR_MS`. */
+function replaces(response: Response, answer: Response | undefined): boolean {
   if (response.kind !== "reply" || answer?.kind !== "error") return false;
   return response.rttMs - answer.rttMs <= REPLY_AFTER_ERROR_MS;
 }

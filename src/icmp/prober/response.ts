@@ -17,7 +17,7 @@ export interface EchoReply extends Received {
   readonly kind: "reply";
   /** True if it comes from another address than the target's, as replies of an anycast target do. */
   readonly isOtherSource: boolean;
-  /** Of the port that was probed, if it was one. */
+  /** The state of the probed port; absent for an echo request. */
   readonly state?: PortState | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface SentProbe {
     OutgoingPacket,
     "target" | "source" | "scopeId" | "flowLabel" | "probedPort"
   >;
-  /** Each byte is a character: an array would take more memory than all other fields. */
+  /** One character for each byte: an array would take more memory than all other fields. */
   readonly cookie: string;
   readonly sentMs: number;
 }
@@ -68,13 +68,12 @@ export type Match<Probe> =
 /**
  * Finds the probe that a packet answers.
  *
- * A reply must return the cookie. An error must contain the probe, as far as it contains anything: its
- * destination, and its cookie. Where the invoking packet ends before the cookie, or has zeros from there on,
- * the flow label must be the probe's, or 0 as translators from IPv4 write it, with a checksum that 16 bits of
- * the flow label decide.
+ * A reply must return the cookie. An error must quote the probe: its destination, and its cookie. The invoking
+ * packet may end before the cookie, or have zeros from there on. Then it must have the flow label of the probe, or
+ * 0, as translators from IPv4 write it, and a checksum that depends on 16 bits of the flow label.
  *
  * A SYN has no cookie: its key is 32 random bits, and an error about it must have its flow label, or 0. A packet about
- * a port must be about the one that was asked, and a reply of it must come from the target.
+ * a port must be about the probed port, and a reply of a port must come from the target.
  */
 export function matchResponse<Probe extends SentProbe>(
   packet: ReceivedPacket,
@@ -93,13 +92,13 @@ function matchReply<Probe extends SentProbe>(
   const probe = probes.get(probeKey(identifier, sequence));
   if (probe === undefined) return "unknown";
   const { target, scopeId, probedPort } = probe.request;
-  // The kernel gives link-local senders a scope, which must be the target's.
+  // The kernel gives link-local senders a scope; it must be the target's.
   const isInScope = packet.scopeId === 0 || packet.scopeId === scopeId;
   const isOtherSource = !isInScope || !equalIpv6(packet.source, target);
   const { state } = packet;
   const cookieBytes = probedPort?.protocol === "tcp" ? 0 : COOKIE_BYTES;
   const isGenuine = data.length >= cookieBytes && hasCookie(data, probe);
-  if (!isGenuine || !isSameWay(packet, probe) || (probedPort && isOtherSource)) {
+  if (!isGenuine || !isAboutPortOf(packet, probe) || (probedPort && isOtherSource)) {
     return { forged: probe, error: null };
   }
   const response = { kind: "reply", isOtherSource, state, ...receivedFor(probe, packet) } as const;
@@ -129,7 +128,7 @@ function matchError<Probe extends SentProbe>(
       : sentLabel !== 0 && (flowLabel === sentLabel || isTranslated());
   const isOurs = equalIpv6(destination, target) && hasCookie(data, probe);
   const isProven = (!isWithoutCookie && !isSyn) || hasLabel();
-  if (!isOurs || !isProven || !isSameWay(packet, probe)) return { forged: probe, error };
+  if (!isOurs || !isProven || !isAboutPortOf(packet, probe)) return { forged: probe, error };
   const { type, code, parameter } = error;
   if (errorMeaning(type, code) === "inconclusive") return "inconclusive";
   const received = receivedFor(probe, packet);
@@ -137,8 +136,8 @@ function matchError<Probe extends SentProbe>(
   return { probe, response, isWithoutCookie };
 }
 
-/** True if a packet is about the port that a probe was for, or about none as the probe. */
-function isSameWay({ probedPort }: ReceivedPacket, { request }: SentProbe): boolean {
+/** True if a packet is about the port of a probe, or if neither has a port. */
+function isAboutPortOf({ probedPort }: ReceivedPacket, { request }: SentProbe): boolean {
   return (
     probedPort?.protocol === request.probedPort?.protocol &&
     probedPort?.port === request.probedPort?.port
@@ -154,7 +153,7 @@ const hasCookie = (data: Uint8Array, { cookie }: SentProbe) =>
 
 function receivedFor(probe: SentProbe, packet: ReceivedPacket) {
   const { source: from, scopeId, hopLimit, receivedMs, readMs } = packet;
-  // A stamp before the time of sending shows a step of the wall clock; then the time of reading is used.
+  // A stamp from before the sending shows a step of the wall clock; then the time of the read counts.
   const rttMs = (receivedMs >= probe.sentMs ? receivedMs : readMs) - probe.sentMs;
   return {
     from,

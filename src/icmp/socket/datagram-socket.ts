@@ -3,7 +3,7 @@ import { bindAny, ErrorQueueSocket, openSocket } from "./socket.ts";
 
 /**
  * Linux' ICMPv6 datagram socket, which needs no privileges where `net.ipv4.ping_group_range` includes
- * a group of the process; icmp(7). The kernel chooses its identifier and passes only what answers it:
+ * a group of the process; icmp(7). The kernel chooses its identifier and passes only answers to it:
  * replies, and errors in a queue of their own.
  *
  * Kernels before 5.18 ignore the hop limit and the source address of a probe, so only pings use it.

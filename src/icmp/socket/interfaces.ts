@@ -6,7 +6,7 @@ const MAX_NAME_BYTES = 16;
 const NUMBER = /^[1-9][0-9]{0,8}$/;
 
 /**
- * The index of the interface with this name or number, which is the scope of its link-local addresses; RFC 4007
+ * The index of the interface with this name or number: the scope of its link-local addresses; RFC 4007
  * section 11. Null if there is no such interface.
  *
  * @throws SystemError `ENOSYS` without a C library, another code if the process has no descriptor left

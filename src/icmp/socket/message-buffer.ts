@@ -1,12 +1,12 @@
 import { addressOf } from "../../platform/libc.ts";
 import { alignControl, IOVEC, MSGHDR, SOCKADDR } from "../../platform/linux.ts";
 
-/** More than twice the room for the control messages that a socket asks for. */
+/** Bytes for control messages: more than twice the size of those that a socket asks for. */
 export const MAX_CONTROL_BYTES = 128;
 
 /**
- * A `struct msghdr` with all that it points to. The parts lie in one buffer, so that the collector can
- * neither free nor move one of them while the kernel follows a pointer to it.
+ * A `struct msghdr` with everything that it points to. All parts are in one buffer, so that the garbage collector
+ * can neither free nor move one of them while the kernel follows a pointer to it.
  */
 export class MessageBuffer {
   static readonly #IOV = MSGHDR.bytes;
@@ -16,7 +16,7 @@ export class MessageBuffer {
 
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly view: DataView;
-  /** Where the `msghdr` is in memory. */
+  /** The address of the `msghdr` in memory. */
   readonly address: ReturnType<typeof addressOf>;
   readonly name: Uint8Array;
   readonly control = MessageBuffer.#CONTROL;

@@ -1,4 +1,4 @@
-/** Sockets whose packets travel as UDP or TCP, and whose answers come back as those to echo requests. */
+/** Sockets that send echo requests as UDP or TCP, and return the answers as answers to echo requests. */
 import { equalIpv6, ipv6FromBytes } from "../../addr/ipv6.ts";
 import { inheritedSocket } from "../../platform/capabilities.ts";
 import { bpfOption, IPPROTO_TCP, IPPROTO_UDP, OPTION, SOCK } from "../../platform/linux.ts";
@@ -22,16 +22,16 @@ const PORT_UNREACHABLE = 4;
 
 const NOTHING = new Uint8Array();
 
-/** Packets that a UDP answer can belong to: those of some seconds. */
+/** Packets that a UDP answer can belong to: those of the last seconds. */
 const MAX_UNANSWERED = 1024;
 
 /** Bytes of an echo request that a reply must have: its header and the cookie. */
 const ANSWERED_BYTES = HEADER_BYTES + COOKIE_BYTES;
 
 /**
- * An echo request as the data of a UDP packet. A closed port of the target answers it with Port Unreachable, an open one
- * with a packet that does not tell what it answers: of the packets to the port, that which went farthest, and of several
- * the last.
+ * Sends echo requests as the data of UDP packets. A closed port of the target answers with Port Unreachable. An open one
+ * answers with a packet that does not name its request: it counts for the packet to the port that had the highest hop
+ * limit, and for the last of several.
  */
 export class UdpSocket extends ErrorQueueSocket {
   /** Packets without an answer, in the order of sending. */
@@ -61,22 +61,22 @@ export class UdpSocket extends ErrorQueueSocket {
     return { ...packet, message: reply, state: "closed" };
   }
 
-  /** Forgets a packet that did not get to its target, and those of its flow with fewer hops: a target can answer twice. */
+  /** Forgets a packet that did not reach its target, and those of its flow with fewer hops: a target can answer twice. */
   #endOnTheWay(request: Uint8Array): void {
     const quoted = request.subarray(0, ANSWERED_BYTES);
-    const ended = this.#unanswered.find((each) => Buffer.compare(each.message, quoted) === 0);
-    if (ended === undefined) return;
-    const { target, flowLabel, hopLimit } = ended;
-    const isOver = (each: OutgoingPacket) =>
+    const expired = this.#unanswered.find((each) => Buffer.compare(each.message, quoted) === 0);
+    if (expired === undefined) return;
+    const { target, flowLabel, hopLimit } = expired;
+    const isExpired = (each: OutgoingPacket) =>
       each.hopLimit <= hopLimit && each.flowLabel === flowLabel && equalIpv6(each.target, target);
-    this.#unanswered = this.#unanswered.filter((each) => !isOver(each));
+    this.#unanswered = this.#unanswered.filter((each) => !isExpired(each));
   }
 
   protected override replyIn(packet: ReceivedPacket, port: number): ReceivedPacket {
     const isToPort = ({ target, probedPort }: OutgoingPacket) =>
       probedPort?.port === port && equalIpv6(target, packet.source);
-    const asked = this.#unanswered.filter(isToPort).sort((a, b) => a.hopLimit - b.hopLimit);
-    const answered = asked.at(-1);
+    const sent = this.#unanswered.filter(isToPort).sort((a, b) => a.hopLimit - b.hopLimit);
+    const answered = sent.at(-1);
     if (answered === undefined) return { ...packet, message: NOTHING };
     const { message, probedPort } = answered;
     this.#unanswered.splice(this.#unanswered.indexOf(answered), 1);
@@ -94,37 +94,37 @@ const destinationIn = (error: Uint8Array) => ipv6FromBytes(error.subarray(32, 48
 /** Bits of a TCP header; RFC 9293 section 3.1. */
 const [SYN, RST, ACK] = [0x02, 0x04, 0x10];
 
-/** Where a TCP header has what, and its length without options. */
+/** Offsets in a TCP header, and its length without options. */
 const [PORT_AT, SEQUENCE_AT, ACKNOWLEDGED_AT, LENGTH_AT, FLAGS_AT] = [2, 4, 8, 12, 13];
 const [WINDOW_AT, CHECKSUM_AT, TCP_BYTES] = [14, 16, 20];
 
-/** Length of a SYN with its one option, and of what an error must quote of it: ports and sequence number. */
+/** Bytes of a SYN with its one option, and those that an error must quote: ports and sequence number. */
 const SYN_BYTES = 24;
 const QUOTED_BYTES = 8;
 
-/** No data is ever taken, but a window of 0 is a rare sight. */
+/** The window of a SYN. No data is ever accepted, but a window of 0 would be unusual. */
 const WINDOW_BYTES = 1220;
 
-/** The maximum segment size that a SYN offers: what every link of IPv6 carries. */
+/** The maximum segment size that a SYN offers: one that every IPv6 link carries. */
 const SEGMENT_BYTES = 1220;
 
 /**
- * Source ports of SYNs. A target holds what a SYN opens until our reset arrives, and until then answers no other SYN
- * from the same port: at ten a second to one port, each comes back after more than 12 s.
+ * Source ports of SYNs. A target holds the half-open connection of a SYN until our reset arrives, and answers no other
+ * SYN from the same port before. At ten SYNs a second to one port, each source port is used again after more than 12 s.
  */
 const PORTS = 128;
 
 const reserved: number[] = [];
 
-/** Ports that no other program can use: their sockets are bound and never listen, so the kernel resets what a SYN opens. */
+/** Ports that no other program can use: their sockets are bound and never listen, so the kernel resets each SYN-ACK. */
 export function reservedPorts(): readonly number[] {
   while (reserved.length < PORTS) reserved.push(bindAny(openSocket(SOCK.stream, IPPROTO_TCP)));
   return reserved;
 }
 
 /**
- * A TCP SYN for each echo request, whose identifier and sequence, 32 random bits, are its sequence number. A SYN-ACK
- * or RST must acknowledge them; an error must quote them.
+ * Sends a TCP SYN for each echo request. Identifier and sequence, 32 random bits, are its sequence number: a SYN-ACK
+ * or RST must acknowledge it, and an error must quote it.
  */
 export class TcpSocket extends ErrorQueueSocket {
   readonly #ports: readonly number[];
@@ -172,7 +172,7 @@ export class TcpSocket extends ErrorQueueSocket {
 const viewOf = (bytes: Uint8Array) =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** An echo message without data, its identifier and sequence from a sequence number of TCP. */
+/** An echo message without data; a TCP sequence number is its identifier and sequence. */
 function echoOf(type: number, sequence: number): Uint8Array {
   const message = new Uint8Array(HEADER_BYTES);
   message[0] = type;
@@ -180,7 +180,7 @@ function echoOf(type: number, sequence: number): Uint8Array {
   return message;
 }
 
-/** A SYN for an echo request, its checksum left to the kernel. */
+/** A SYN for an echo request. The kernel fills in the checksum. */
 function encodeSyn(from: number, to: number, request: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(SYN_BYTES);
   const view = viewOf(bytes);

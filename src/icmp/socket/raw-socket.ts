@@ -10,16 +10,16 @@ import {
   type ReceivedPacket,
 } from "./socket.ts";
 
-/** Source ports for UDP, so that the answers to the pings of 3 s can be told apart, at five a second. */
+/** Source ports for UDP: at five pings a second, the answers to those of the last 3 s can be told apart. */
 const UDP_PORTS = 16;
 
 /**
  * The raw socket, which receives only echo replies and errors about probes with its tag. Probes of a
- * port have sockets beside it.
+ * port use port sockets.
  */
 export class RawSocket extends EchoSocket {
-  /** The socket for TCP, and those for UDP by their turns, each opened for its first packet. */
-  readonly #beside = new Map<"tcp" | number, EchoSocket>();
+  /** The socket for TCP, and those for UDP by turn, each opened for its first packet. */
+  readonly #portSockets = new Map<"tcp" | number, EchoSocket>();
 
   /**
    * @param tag the high byte of the identifiers, 8 bits
@@ -39,7 +39,7 @@ export class RawSocket extends EchoSocket {
     const key = probedPort.protocol === "tcp" ? "tcp" : turn % UDP_PORTS;
     const open = () => (key === "tcp" ? new TcpSocket() : new UdpSocket());
     try {
-      return this.#beside.getOrInsertComputed(key, open).send(packet);
+      return this.#portSockets.getOrInsertComputed(key, open).send(packet);
     } catch (error) {
       if (error instanceof SystemError) return error.code;
       throw error;
@@ -48,18 +48,18 @@ export class RawSocket extends EchoSocket {
 
   override receive(): ReceivedPacket | null {
     let packet = super.receive();
-    for (const beside of this.#beside.values()) packet ??= beside.receive();
+    for (const socket of this.#portSockets.values()) packet ??= socket.receive();
     return packet;
   }
 
   override dropped(probedPort?: ProbedPort): number {
     if (probedPort === undefined) return super.dropped();
-    return this.#beside.values().reduce((sum, beside) => sum + beside.dropped(), 0);
+    return this.#portSockets.values().reduce((sum, socket) => sum + socket.dropped(), 0);
   }
 
   override close(): void {
     super.close();
-    for (const beside of this.#beside.values()) beside.close();
+    for (const socket of this.#portSockets.values()) socket.close();
   }
 
   pass(tag: number, other: number): boolean {

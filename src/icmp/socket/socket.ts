@@ -28,7 +28,7 @@ import { MAX_CONTROL_BYTES, MessageBuffer } from "./message-buffer.ts";
 
 /**
  * The port that a probe goes to. The echo request travels as the data of a UDP packet, or as a TCP SYN that has its
- * identifier and sequence and no data. Each response is turned into the one that an echo request would have got.
+ * identifier and sequence and no data. The socket turns each response into a response to the echo request.
  */
 export interface ProbedPort {
   readonly protocol: "udp" | "tcp";
@@ -58,22 +58,22 @@ export interface ReceivedPacket {
   /** Index of the interface of a link-local sender, 0 otherwise. */
   readonly scopeId: number;
   readonly hopLimit: number;
-  /** When the kernel received it, in milliseconds of the monotonic clock. */
+  /** The time at which the kernel received it, in milliseconds of the monotonic clock. */
   readonly receivedMs: number;
-  /** When it was read: an upper bound of `receivedMs` that a clock step cannot move. */
+  /** The time at which it was read: an upper bound of `receivedMs` that a clock step cannot move. */
   readonly readMs: number;
   /** The ICMPv6 message from its type byte on; valid until the next `receive`. */
   readonly message: Uint8Array;
-  /** Of the packet that it is about. */
+  /** The port of the probe that it is about. */
   readonly probedPort?: ProbedPort | undefined;
-  /** Of the probed port, if the packet tells. */
+  /** The state of that port, if the packet tells it. */
   readonly state?: PortState;
 }
 
 /** An echo request that an error is about, as far as it is quoted. */
 export type Invoking = Pick<ReceivedPacket, "message" | "probedPort">;
 
-/** How the kernel sends to a target: the source address, and the flow label that it accepts. */
+/** The source address that the kernel uses for a target, and the flow label that it accepts. */
 export interface Route {
   readonly source: Ipv6Address;
   /** 20 bits, 0 for none; routers send all packets with one label the same way. */
@@ -86,49 +86,47 @@ export interface IcmpSocket {
   readonly identifier?: number;
   /** Asks the routing table without sending anything; an errno name if there is no route. */
   route(target: Ipv6Address, scopeId: number, flowLabel: number): Route | string;
-  /** Sends; returns the time just before, in milliseconds of the monotonic clock, or an errno name. */
+  /** Sends a packet. Returns the time just before, in milliseconds of the monotonic clock, or an errno name. */
   send(packet: OutgoingPacket): number | string;
-  /**
-   * Receives packets with one of two tags from now on; false if it goes on as before. Absent with an `identifier`.
-   */
+  /** Receives packets with one of two tags from now on; false if the kernel refuses. Absent with an `identifier`. */
   pass?(tag: number, other: number): boolean;
-  /** How many packets, or answers of ports, the kernel has dropped because the buffer was full or their checksum wrong. */
+  /** The number of packets, or of answers of ports, that the kernel dropped: its buffer was full or a checksum wrong. */
   dropped(probedPort?: ProbedPort): number;
-  /** Sets what is called when packets have arrived, once or more for all of them, and perhaps without any. */
+  /** Sets the action to call when packets have arrived: once or more for all of them, and perhaps without any. */
   onArrival(action: () => void): void;
   /** The next packet in the order in which the kernel received them; null if there is none. */
   receive(): ReceivedPacket | null;
   close(): void;
 }
 
-/** Room in each direction, in bytes; without CAP_NET_ADMIN the kernel grants less. */
+/** The socket buffer in each direction, in bytes; without CAP_NET_ADMIN the kernel grants less. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
 /** The largest payload of an IPv6 packet. */
 const MAX_SENT_BYTES = 65_535;
-/** An error fits the least MTU of IPv6; of a larger reply only the beginning matters. */
+/** An error fits into the least MTU of IPv6; only the beginning of a larger reply matters. */
 const MAX_RECEIVED_BYTES = 1280;
-/** Packets leave whole, whatever MTU the kernel believes a path to have; linux/in6.h, IPV6_PMTUDISC_PROBE. */
+/** Packets leave whole, whatever path MTU the kernel has cached; linux/in6.h, IPV6_PMTUDISC_PROBE. */
 const PROBE_MTU = 3;
-/** Two clocks read further apart than this in milliseconds are read again: another thread ran between. */
+/** If the readings of two clocks are further apart, in milliseconds, another thread ran between: they are read again. */
 const MAX_APART_MS = 0.01;
 const MAX_CLOCK_READINGS = 5;
 const REALTIME = 0;
-/** The routing table wants a port; nothing is ever sent to it. */
+/** The kernel needs a port to find a route; nothing is ever sent to it. */
 const UNUSED_PORT = 33434;
-/** The family AF_UNSPEC takes a socket's peer and address away; connect(2). */
+/** The family AF_UNSPEC removes the peer and the address of a socket; connect(2). */
 const DISCONNECT = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 /** `struct in6_pktinfo`: an address and the index of an interface. */
 const INFO_BYTES = 20;
 const UNNAMED = ipv6FromBytes(new Uint8Array(16));
 /**
- * Addresses to which no probe is sent: the kernel would take an IPv4-mapped one to IPv4 and the unspecified one
- * to loopback, and a multicast address never answers itself.
+ * Addresses to which no probe is sent: the kernel would send to an IPv4-mapped one over IPv4 and to the unspecified
+ * one over loopback, and a multicast address never answers itself.
  */
 const UNSENDABLE: readonly AddressType[] = ["IPv4Mapped", "Unspecified", "Multicast"];
 /** Where the invoking packet begins in an ICMPv6 error; RFC 4443 section 2.1. */
 const INVOKING_AT = 8;
 
-/** A socket option, its value, and whether it is set on another descriptor than the socket's. */
+/** A socket option, its value, and the descriptor if it is not the socket's own. */
 export type OptionValue = readonly [
   option: readonly [number, number],
   value: Uint8Array,
@@ -139,7 +137,7 @@ export type OptionValue = readonly [
 export abstract class EchoSocket implements IcmpSocket {
   readonly #libc = libc();
   readonly #out = new MessageBuffer(MAX_SENT_BYTES);
-  /** Where it has the values of its control messages. */
+  /** The offsets of the values of its control messages. */
   readonly #hopLimitAt = this.#addControl(CONTROL.hopLimit, this.#out.control, 4);
   readonly #sourceAt = this.#addControl(CONTROL.packetInfo, this.#hopLimitAt + 4, INFO_BYTES);
   /** The last packet that was read. */
@@ -147,14 +145,14 @@ export abstract class EchoSocket implements IcmpSocket {
   readonly #timespec = new DataView(new ArrayBuffer(16));
   readonly #timespecAddress = addressOf(this.#timespec);
   protected readonly fd: number;
-  /** Asks the routing table. Kept, because a process can run out of descriptors. */
+  /** A socket that asks the routing table. It stays open, because a process can run out of descriptors. */
   readonly #router: number = -1;
   #isOpen = true;
   #onArrival = () => {};
 
   /**
    * @param fd an ICMPv6 socket, which this one closes
-   * @param options further options beside those of both kinds
+   * @param options options beside those that all sockets have
    * @throws SystemError if an option is refused
    */
   constructor(fd: number, options: readonly OptionValue[]) {
@@ -186,10 +184,10 @@ export abstract class EchoSocket implements IcmpSocket {
     if (!this.#isOpen) return "EBADF";
     if (message.length > MAX_SENT_BYTES) return "EMSGSIZE";
     const out = this.#out;
-    // Raw sockets have no port, and TCP is sent through one.
+    // Only UDP has a port here: raw sockets have none, and TCP is sent through a raw socket.
     const port = probedPort?.protocol === "udp" ? probedPort.port : 0;
     writeSocketName(out.view, out.name.byteOffset, target, scopeId, port, flowLabel);
-    // The kernel refuses a link-local source without an interface; unnamed, it chooses the same one.
+    // The kernel refuses a link-local source without an interface. Without a source, it chooses the same one.
     const isNamed = scopeId !== 0 || !isLinkLocal(source);
     writeIpv6(isNamed ? source : UNNAMED, out.view, this.#sourceAt);
     out.view.setInt32(this.#hopLimitAt, hopLimit, true);
@@ -199,7 +197,7 @@ export abstract class EchoSocket implements IcmpSocket {
     return failure(this.#libc.sendmsg(this.fd, out.address, MSG_DONTWAIT)) ?? sentMs;
   }
 
-  /** The signal is one of the process: each socket's `action` is called when any has received something. */
+  /** The signal belongs to the process: the action of each socket is called when any socket has received something. */
   onArrival(action: () => void): void {
     process.off("SIGURG", this.#onArrival).on("SIGURG", action);
     this.#onArrival = action;
@@ -215,7 +213,7 @@ export abstract class EchoSocket implements IcmpSocket {
     const { view, name, message, address } = this.received;
     this.received.prepare(MAX_CONTROL_BYTES, MAX_RECEIVED_BYTES);
     const length = Number(this.#libc.recvmsg(this.fd, address, flags));
-    // A pending error of the socket is cleared by reading it and counts as no packet.
+    // Reading a pending error of the socket clears it, and returns no packet.
     if (length < 0) return null;
     const readMs = this.#readClocks();
     const stamp = this.findControl(CONTROL.timestampNs);
@@ -248,8 +246,8 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 
   /**
-   * Reads the wall clock into `#timespec`, and returns the monotonic time. Both are read at one moment,
-   * as nearly as the scheduler allows; so a step of the wall clock on a packet's way changes nothing.
+   * Reads the wall clock into `#timespec`, and returns the monotonic time. Both are read as close together as the
+   * scheduler allows, so a step of the wall clock while a packet is on its way changes nothing.
    */
   #readClocks(): number {
     for (let reading = 1; ; reading++) {
@@ -260,7 +258,7 @@ export abstract class EchoSocket implements IcmpSocket {
     }
   }
 
-  /** Where `received` has the data of a control message; null if it has none of this kind. */
+  /** The offset in `received` of the data of a control message; null if there is none of this kind. */
   protected findControl(wanted: readonly [number, number]): number | null {
     const { view, control } = this.received;
     const end = control + view.getUint32(MSGHDR.controlLength, true);
@@ -275,7 +273,7 @@ export abstract class EchoSocket implements IcmpSocket {
     return null;
   }
 
-  /** Puts a control message behind what ends at `endAt`, and returns where its value goes. */
+  /** Adds a control message behind the offset `endAt`, and returns the offset of its value. */
   #addControl([level, type]: readonly [number, number], endAt: number, dataBytes: number): number {
     const { view } = this.#out;
     const at = alignControl(endAt);
@@ -303,14 +301,14 @@ export abstract class EchoSocket implements IcmpSocket {
       const code = this.setOption(option, value, fd);
       if (code !== null) throw new SystemError(`setsockopt(${option.join(", ")})`, code);
     }
-    // Beyond the system's limit, where the process may.
+    // Exceeds the system's limit, if the process may do that.
     this.setOption(OPTION.receiveBufferForce, size);
     this.setOption(OPTION.sendBufferForce, size);
-    // A kernel that refuses costs time only.
+    // If the kernel refuses the signal, answers are only read later.
     this.#libc.fcntl(this.fd, FCNTL.setSignal, SIGURG);
     this.#libc.fcntl(this.fd, FCNTL.setOwner, process.pid);
     this.#libc.fcntl(this.fd, FCNTL.setStatus, SOCK.nonblock | FCNTL.async);
-    // Discard what arrived before the filters were set.
+    // Discard packets that arrived before the filters were set.
     while (this.read(MSG_DONTWAIT) !== null);
   }
 
@@ -320,7 +318,7 @@ export abstract class EchoSocket implements IcmpSocket {
   }
 }
 
-/** How often a packet is sent: each error about an earlier one that has just come is returned once instead. */
+/** Tries to send a packet: each error about an earlier packet that has just come makes one try fail. */
 const MAX_SENDS = 8;
 
 /** A socket whose ICMPv6 errors come in a queue of their own; ipv6(7), IPV6_RECVERR. */
@@ -338,20 +336,20 @@ export class ErrorQueueSocket extends EchoSocket {
   }
 
   override receive(): ReceivedPacket | null {
-    // First, because it can tell what another packet does not answer.
+    // Errors come first, because they can rule out what a packet answers.
     const error = this.#receiveError();
     if (error !== null) return error;
     const packet = super.receive();
     return packet && this.replyIn(packet, this.#port());
   }
 
-  /** The port in the address of what was read. */
+  /** The port in the address of the packet that was read. */
   #port(): number {
     const { view, name } = this.received;
     return view.getUint16(name.byteOffset + SOCKADDR.port);
   }
 
-  /** A packet as an echo reply; it has no message if it answers nothing. */
+  /** A packet as an echo reply; without a message if it answers nothing. */
   protected replyIn(packet: ReceivedPacket, _port: number): ReceivedPacket {
     return packet;
   }
@@ -424,7 +422,7 @@ export function socketName(ip: Ipv6Address, scopeId: number, port = 0) {
   return new Uint8Array(view.buffer);
 }
 
-/** Writes one at an offset, where many are sent. */
+/** Writes a `struct sockaddr_in6` at an offset, for senders of many packets. */
 function writeSocketName(
   view: DataView,
   at: number,
@@ -440,19 +438,19 @@ function writeSocketName(
   view.setUint32(at + SOCKADDR.scopeId, scopeId, true);
 }
 
-/** How many packets the kernel has dropped because the buffer of a socket was full or their checksum wrong. */
+/** The number of packets that the kernel has dropped because the buffer of a socket was full or a checksum wrong. */
 export function droppedBy(fd: number): number {
   const memory = new Uint32Array(new ArrayBuffer(MEMORY.words * 4));
   libc().getsockopt(fd, ...OPTION.memory, memory, int(MEMORY.words * 4));
   return memory[MEMORY.dropped] ?? 0;
 }
 
-/** The errno name if the call that returned this has just failed, else null. */
+/** The errno name if this is the result of a call that has just failed, else null. */
 export function failure(result: number | bigint): string | null {
   return result < 0 ? errnoName(libc().errno()) : null;
 }
 
-/** From one `struct timespec` to another; each has 64 bits of seconds and of nanoseconds. */
+/** The time from one `struct timespec` to another; each has 64 bits of seconds and of nanoseconds. */
 function millisecondsBetween(from: DataView, fromAt: number, to: DataView, toAt: number) {
   // The difference of the low halves: no packet waits for 68 years.
   const seconds = (to.getUint32(toAt, true) - from.getUint32(fromAt, true)) | 0;

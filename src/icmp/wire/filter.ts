@@ -31,14 +31,14 @@ const DROP = 0;
 /**
  * The classic BPF program that drops other programs' packets: it passes echo replies whose identifier
  * has a tag in its high byte, and errors about an echo request with such an identifier. Probes have no
- * extension headers; the invoking packet of an error may have one, which a machine on the way put in.
+ * extension headers, but a machine on the way may add one to the invoking packet of an error.
  *
  * @param tag 8 bits
- * @param other a second one
+ * @param other a second tag
  */
 export function encodeTagProgram(tag: number, other = tag): Uint8Array<ArrayBuffer> {
   const [extension, echo, pass, drop] = [10, 16, 21, 22];
-  /** With jump targets as indexes into the program. */
+  /** Its jump targets are indexes into the program. */
   const program: readonly BpfInstruction[] = [
     /*  0 */ [LOAD_BYTE, 0],
     /*  1 */ [JUMP_IF_EQUAL, TYPE.echoReply, 2, 4],

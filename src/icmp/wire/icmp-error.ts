@@ -19,8 +19,8 @@ export function errorName(type: number, code: number): string {
 const POLICY_CODES: readonly number[] = [1, 5, 6];
 
 /**
- * Interprets an error as the answer to a probe: its sender is a hop, it does not tell if the probe arrived,
- * or the path ends there, and why; RFC 4443 section 3.
+ * Interprets an error as the answer to a probe: `hop` if its sender is a hop, `inconclusive` if the probe may have
+ * arrived, else the reason why the path ends; RFC 4443 section 3.
  */
 export function errorMeaning(type: number, code: number) {
   if (type === TYPE.destinationUnreachable) {
@@ -34,18 +34,18 @@ export function errorMeaning(type: number, code: number) {
 
 /** Where extensions begin if the sender gives no length; RFC 4884 section 5.5. */
 const DEFAULT_OFFSET_BYTES = 128;
-/** A length that leaves no room for the headers of a probe is wrong, and counts as none. */
+/** A shorter invoking packet has no room for the headers of a probe: its length is wrong and is ignored. */
 const LEAST_WORDS = 6;
-/** Of the extensions, and of each object. */
+/** Bytes of the header of the extensions, and of each object. */
 const HEADER_BYTES = 4;
 const VERSION = 2;
-/** More objects than this do not fit into 1280 bytes with any content. */
+/** Objects that are decoded; more with any content do not fit into 1280 bytes. */
 const MAX_OBJECTS = 32;
 
 /** One entry of an MPLS label stack; RFC 4950 section 4 and RFC 3032 section 2.1. */
 export type MplsLabel = ReturnType<typeof decodeMpls>[number];
 
-/** How an interface takes part, by the first two bits of the class type; RFC 5837 section 4.1. */
+/** The roles of an interface, by the first two bits of the class type; RFC 5837 section 4.1. */
 export const INTERFACE_ROLES = ["incoming", "sub-ip", "outgoing", "next-hop"] as const;
 
 /** A router's report about one of its interfaces; RFC 5837 section 4. */
@@ -63,12 +63,12 @@ const NO_EXTENSIONS: Extensions = { mpls: [], interfaces: [] };
 export function splitExtensions({ type, body, quotedWords }: ErrorMessage) {
   const whole = { invokingPacket: body, extensions: NO_EXTENSIONS };
   if (type !== TYPE.destinationUnreachable && type !== TYPE.timeExceeded) return whole;
-  const isGiven = quotedWords >= LEAST_WORDS;
-  const offset = isGiven ? quotedWords * 8 : DEFAULT_OFFSET_BYTES;
+  const hasLength = quotedWords >= LEAST_WORDS;
+  const offset = hasLength ? quotedWords * 8 : DEFAULT_OFFSET_BYTES;
   const cut = { ...whole, invokingPacket: body.subarray(0, offset) };
   const bytes = body.subarray(offset);
   if (isExtensionStructure(bytes)) return { ...cut, extensions: decodeObjects(bytes) };
-  return isGiven ? cut : whole;
+  return hasLength ? cut : whole;
 }
 
 function isExtensionStructure(bytes: Uint8Array): boolean {
@@ -88,8 +88,8 @@ function decodeObjects(bytes: Uint8Array) {
     const body = reader.take(bodyBytes);
     if (objectClass === 1 && classType === 1) mpls.push(...decodeMpls(body));
     if (objectClass !== 2) continue;
-    const about = attempt(() => decodeInterface(classType, body), FormatError);
-    if (about) interfaces.push(about);
+    const information = attempt(() => decodeInterface(classType, body), FormatError);
+    if (information) interfaces.push(information);
   }
   return { mpls, interfaces };
 }
@@ -138,7 +138,7 @@ function readAddress(reader: ByteReader): Ipv6Address | null {
   return family === FAMILY.ipv6 ? ipv6FromBytes(bytes) : null;
 }
 
-/** The length byte counts itself, and zeros fill up the last word. */
+/** Reads a name. Its length byte counts itself, and zeros fill up its last word. */
 function readName(reader: ByteReader): string {
   const length = reader.uint8();
   if (length > MAX_NAME_BYTES) throw new FormatError(`a name of ${length} bytes`);

@@ -6,7 +6,7 @@ export const HEADER_BYTES = 8;
 /** Length of the fixed IPv6 header; RFC 8200 section 3. */
 export const IPV6_HEADER_BYTES = 40;
 
-/** The MTU that every link of IPv6 has at least; RFC 8200 section 5. */
+/** The least MTU of an IPv6 link; RFC 8200 section 5. */
 export const LEAST_MTU = 1280;
 
 /** ICMPv6 types; RFC 4443 section 2.1. */
@@ -22,7 +22,7 @@ export const TYPE = {
 /** The Next Header of ICMPv6; IANA protocol numbers. */
 export const NEXT_HEADER_ICMPV6 = 58;
 
-/** Extension headers that a machine on the way may put in: hop-by-hop options, routing, fragment, destination options. */
+/** Extension headers that a machine on the way may add: hop-by-hop options, routing, fragment, destination options. */
 export const EXTENSION_HEADERS: readonly number[] = [0, 43, 44, 60];
 
 type Message = NonNullable<ReturnType<typeof decodeMessage>>;
@@ -33,7 +33,7 @@ export type EchoMessage = Exclude<Message, { kind: "error" }>;
 /** An error message, types 1 to 4; RFC 4443 section 3. */
 export type ErrorMessage = Extract<Message, { kind: "error" }>;
 
-/** Bytes of random data at the start of each payload; only someone on the path knows them. */
+/** Bytes of random data at the start of each payload; only machines on the path know them. */
 export const COOKIE_BYTES = 8;
 
 /** Bytes of payload that `ping` sends by default. */
@@ -53,9 +53,9 @@ export function internetChecksum(bytes: Uint8Array): number {
 }
 
 /**
- * An echo request, checksum left to the kernel; RFC 4443 section 4.1. A word behind the cookie cancels
- * identifier, sequence, cookie and length out of the checksum: routers that choose among equal paths by the
- * first four bytes of ICMPv6 then send every probe of a flow label the same way, and those of others another.
+ * An echo request, whose checksum the kernel fills in; RFC 4443 section 4.1. A word behind the cookie cancels
+ * identifier, sequence, cookie and length out of the checksum. Routers that choose among equal paths by the
+ * first four bytes of ICMPv6 then send all probes of one flow label the same way.
  *
  * @param identifier 16 bits
  * @param sequence 16 bits
@@ -83,7 +83,7 @@ export function encodeEchoRequest(
 
 /**
  * The checksum that the kernel writes into all echo requests with a source, target and flow label; see
- * `encodeEchoRequest`. Translators leave it as it is, because they adjust it there and back; RFC 7915.
+ * `encodeEchoRequest`. An error through translators quotes it unchanged: they adjust it there and back; RFC 7915.
  */
 export function echoChecksum(source: Ipv6Address, target: Ipv6Address, flowLabel: number): number {
   const addresses = [...ipv6ToBytes(source), ...ipv6ToBytes(target)];
