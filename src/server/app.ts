@@ -23,7 +23,7 @@ import type { Endpoint, Services } from "../tools/services.ts";
 import type { WatchServices } from "../watch/endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 
-/** Why a request is not authorised, where it is not that it has no key. */
+/** Reasons why a request is not authorised, other than a missing key. */
 const INVALID_KEY = "The API key is unknown, revoked or expired; ask the operator for a new one";
 const FOREIGN_PAGE =
   "This network needs no API key here, but a page of another site does; send one in the header X-API-Key";
@@ -84,7 +84,7 @@ export function createApp(dependencies: AppDependencies): App {
   };
   const page: Handler = async (info, context) =>
     (await pages(info, addressOf(callOf(info)), dependencies)) ?? missing(info, context);
-  // Where a shell gets the caller's address as plain text, and a browser the page.
+  // A shell gets the caller's address as plain text here, and a browser the page.
   add(
     { patterns: ["/"], isPage: (accept) => prefers(accept, "text/html", "text/plain") },
     (info, context) => (info.isPage ? page(info, context) : asText(info, { Vary: "Accept" })),
@@ -122,8 +122,9 @@ function handlerOf(
     const isKeyed = needsKey && caller.needsKey;
     if (isKeyed && shared?.keys.areOutdated()) throw new ApiError("KEYS_UNAVAILABLE", {});
     if (needsKey && key === null && (isKeyed || isFromOtherSite(request.headers))) {
-      const why = isKeyed ? undefined : FOREIGN_PAGE;
-      throw new ApiError("UNAUTHORIZED", {}, sentKey(request.headers) === null ? why : INVALID_KEY);
+      const reason = isKeyed ? undefined : FOREIGN_PAGE;
+      const hasSentKey = sentKey(request.headers) !== null;
+      throw new ApiError("UNAUTHORIZED", {}, hasSentKey ? INVALID_KEY : reason);
     }
     const values = readParameters(parameters, context.req);
     if (config.logTargets && subject !== undefined) {

@@ -18,7 +18,7 @@ import { servedEndpoint } from "./endpoints.ts";
 import { gauge, type Metric, type Reading, respondMetrics, samplesOf } from "./exposition.ts";
 import HELP from "./probe-metrics.json" with { type: "json" };
 
-/** Time for the answer before Prometheus gives up, as blackbox_exporter has it. */
+/** Time that the answer needs before Prometheus gives up; blackbox_exporter has the same. */
 const MARGIN_SECONDS = 0.5;
 
 /** The longest scrape timeout that is believed. */
@@ -51,7 +51,7 @@ interface Module {
 /** A target with its port: `[address]:port` or `name:port`. */
 const WITH_PORT = /^(?:\[(.*)\]|([^:]*)):(\d+)$/;
 
-/** A ping of a port. An open TCP port is a success, as a connection is; so is every answer over UDP. */
+/** A ping of a port. Over TCP only an open port is a success, over UDP every answer. */
 const portModule = (protocol: "tcp" | "udp") =>
   ({
     tool: "ping",
@@ -115,7 +115,7 @@ const MODULE = choiceParameter(Object.keys(MODULES), {
   description: "What to measure.",
 });
 
-/** The parameter of every module whose endpoint has a target, beside those of the endpoint. */
+/** The target of a module: its endpoint has it in the path, `/probe` in the query. */
 const TARGET = { ...targetParameter, in: "query", expected: "a name or an IPv6 address" } as const;
 
 /** The result or the error of a location; without one, of this service. */
@@ -129,9 +129,8 @@ interface Outcome {
 type Result = { ip?: string; details?: { location?: string }; locations?: readonly Outcome[] };
 
 /**
- * Runs the module of a request on its target, at each location that it names. A wrong request is a 400,
- * and a service or a location that cannot probe now a 503, so that only what the target or the path does
- * is `probe_success 0`.
+ * Runs the module of a request on its target, at each location that it names. A wrong request is a 400, and a service
+ * or location that cannot probe now is a 503, so that `probe_success 0` always means a fault of the target or the path.
  */
 export async function probeResponse(
   request: Request,
@@ -154,7 +153,7 @@ export async function probeResponse(
     const whole = hasTarget ? (read({ target: TARGET })["target"] as string) : "";
     const [, address, name, port] = (module.texts && WITH_PORT.exec(whole)) || [];
     const target = address ?? name ?? whole;
-    // The same path at each scrape, where routers choose by flow label.
+    // Routers that choose by flow label use the same path at each scrape.
     const flowLabel = [String(Bun.hash.crc32(target) & MAX_FLOW_LABEL)];
     const texts = { flowLabel, names: ["no"], count: ["10"], ...module.texts, ...sent };
     const all = port ? { ...texts, port: [port, ...(sent["port"] ?? [])] } : texts;
@@ -187,7 +186,7 @@ export async function probeResponse(
   return respondMetrics(families);
 }
 
-/** The readings of an outcome; one that says nothing about the target neither succeeded nor failed. */
+/** The readings of an outcome; without `probe_success` if the outcome says nothing about the target. */
 function readingsOf({ tool, measure }: Module, { result, error }: Outcome, seconds: number) {
   const reason = error?.code ?? "";
   const failure: Measured = { probe_failure_info: [[{ reason }, 1]] };

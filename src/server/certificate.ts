@@ -1,4 +1,4 @@
-/** Certificates: how they are read, and followed while the service runs. */
+/** Certificates: reads them, and follows their files while the service runs. */
 import type { Config } from "../config/settings.ts";
 import { followFiles } from "../platform/followed-files.ts";
 import { libc } from "../platform/libc.ts";
@@ -20,8 +20,7 @@ export class CertificateError extends Error {
 }
 
 /**
- * Reads certificate and key and checks that they belong together; a server that gets anything else
- * would fail every client.
+ * Reads certificate and key and checks that they belong together; otherwise a server would fail every client.
  *
  * @throws CertificateError
  */
@@ -88,7 +87,7 @@ export function followCertificate(files: CertificateFiles, log: Log, nowMs = Dat
     fallback: () => "the old certificate stays in use",
   });
   const reload = () => {
-    // The watch goes on to call this until the files are read.
+    // The watch calls this again until the files are read.
     if (!isRenewing) followed.reload();
   };
   return {
@@ -105,9 +104,9 @@ export function followCertificate(files: CertificateFiles, log: Log, nowMs = Dat
 
 /**
  * Tells the kernel to hand all new connections of a port to the second server that shares it
- * (SO_REUSEPORT), so that an old server does not stop with connections in its queue. As long as there
- * is no second server, the first one gets them. It applies to all sockets of this process that share
- * a port; the kernel refuses it for all others.
+ * (SO_REUSEPORT), so that an old server does not stop with connections in its queue. Without a second
+ * server, the first one gets them. The filter applies to all sockets of this process that share a port;
+ * the kernel refuses it for all others.
  */
 export function steerToNewServers(): void {
   const SECOND = 1;

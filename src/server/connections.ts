@@ -1,4 +1,4 @@
-/** Bounds that Bun has no settings for: how many connections there are, and what the kernel holds for them. */
+/** Bounds that Bun has no settings for: the number of connections, and the bytes that the kernel holds for them. */
 import { readdirSync } from "node:fs";
 import { type IpAddress, networkOf, unmapIp } from "../addr/ip.ts";
 import { ipv4FromWord } from "../addr/ipv4.ts";
@@ -11,10 +11,10 @@ import type { Log } from "../util/log.ts";
 /** Connections of all networks, and of one IPv6 /64 or IPv4 address. */
 const MAX_CONNECTIONS = { all: 16_384, network: 1_024 } as const;
 
-/** How often connections are counted, in milliseconds; 16,384 take some 30 ms. */
+/** The time between counts of the connections, in milliseconds; 16,384 take some 30 ms. */
 const LOOK_INTERVAL_MS = 1_000;
 
-/** Bytes of responses that the kernel holds for a client, and milliseconds until it gives up one that does not read. */
+/** Bytes of responses that the kernel holds for a client, and milliseconds until it drops a client that does not read. */
 const SEND_BUFFER_BYTES = 64 * 1024;
 const UNREAD_TIMEOUT_MS = 15_000;
 
@@ -23,7 +23,7 @@ export function listeningSockets(): number[] {
   return descriptors().filter((fd) => socketOption(fd, OPTION.acceptsConnections) === 1);
 }
 
-/** Bounds what the kernel holds for clients that do not read; accepted sockets inherit it from the listening ones. */
+/** Bounds the bytes that the kernel holds for clients that do not read; accepted sockets inherit the options. */
 export function boundUnreadResponses(): void {
   for (const fd of listeningSockets()) {
     setOption(fd, OPTION.sendBuffer, SEND_BUFFER_BYTES);
@@ -58,21 +58,21 @@ export function openConnections(): number {
   return descriptors().filter((fd) => peerOf(fd) !== null).length;
 }
 
-/** The connections above the bound of a network, which is halved until the bound for all holds; each network keeps one if there is room. */
+/** The connections above the bound of their network, which is halved until the bound for all holds; each network keeps one if there is room. */
 export function surplusOf(connections: ReadonlyMap<string, readonly number[]>): number[] {
   const networks = [...connections.values()];
   let bound: number = MAX_CONNECTIONS.network;
   const total = () => networks.reduce((sum, { length }) => sum + Math.min(length, bound), 0);
   while (bound > 1 && total() > MAX_CONNECTIONS.all) bound /= 2;
-  const kept = networks.flatMap((own) => own.slice(0, bound));
-  return [...networks.flatMap((own) => own.slice(bound)), ...kept.slice(MAX_CONNECTIONS.all)];
+  const kept = networks.flatMap((fds) => fds.slice(0, bound));
+  return [...networks.flatMap((fds) => fds.slice(bound)), ...kept.slice(MAX_CONNECTIONS.all)];
 }
 
 function descriptors(): number[] {
   return readdirSync("/proc/self/fd").map(Number);
 }
 
-/** Kept, because one for each look costs more than the look. */
+/** Shared by all calls, because a buffer for each call costs more than the call. */
 const address = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
 const view = new DataView(address.buffer);
 const length = new Uint32Array(1);

@@ -40,7 +40,7 @@ export function servedEndpoint({ endpoint }: Tool): Endpoint {
   return ENDPOINTS.find(({ path }) => path === endpoint.path) ?? endpoint;
 }
 
-/** What lines of the file of watches are checked with. */
+/** The rules by which lines of the file of watches are checked. */
 export const scheduleRules = (config: ScheduleRules["config"]): ScheduleRules => ({
   config,
   endpointOf: (tool) => servedEndpoint(toolNamed(tool)),

@@ -1,4 +1,4 @@
-/** Metrics, and how Prometheus reads them: its text format, https://prometheus.io/docs/instrumenting/exposition_formats/. */
+/** Metrics in the text format of Prometheus, https://prometheus.io/docs/instrumenting/exposition_formats/. */
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -8,7 +8,7 @@ export type Sample = readonly [labels: Labels, value: number, suffix?: string];
 /** The value of a metric, or its values with their labels. */
 export type Reading = number | readonly Sample[];
 
-/** A metric with its samples, read whenever it is written. */
+/** A metric; its samples are read each time it is written. */
 export interface Metric {
   readonly type: "gauge" | "counter" | "histogram" | "summary";
   readonly name: string;
@@ -32,7 +32,7 @@ export function samplesOf(reading: Reading): readonly Sample[] {
 }
 
 /**
- * How often something took how many seconds, by labels.
+ * A distribution of seconds, by labels.
  *
  * @param bounds the upper bounds of the buckets, ascending
  */
@@ -74,7 +74,7 @@ export function respondMetrics(metrics: readonly Metric[]): Response {
 function textOf({ type, name, help, samples }: Metric): string {
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
   for (const [labels, value, suffix = ""] of samples()) {
-    // JSON escapes what this format does.
+    // This format has the escapes of JSON.
     const pairs = Object.entries(labels).map(([label, text]) => `${label}=${JSON.stringify(text)}`);
     lines.push(`${name}${suffix}${pairs.length > 0 ? `{${pairs}}` : ""} ${value}`);
   }

@@ -13,20 +13,20 @@ import type { Certificate } from "./certificate.ts";
 /** No endpoint reads a body; a small one is tolerated. */
 const MAX_BODY_BYTES = 16 * 1024;
 
-/** How long a connection may be silent; handlers that take longer ask for more time. */
+/** The time that a connection may be silent; handlers that take longer ask for more. */
 const IDLE_TIMEOUT_SECONDS = 15;
 
 /** The longest idle timeout that Bun accepts. */
 const MAX_IDLE_TIMEOUT_SECONDS = 255;
 
-/** TLS 1.2 as a number, the form that Bun requires, and of TLS 1.2 only what has forward secrecy and authenticated encryption; RFC 9325 section 4.2. */
+/** TLS 1.2 as a number, as Bun requires, with only those ciphers that have forward secrecy and authenticated encryption; RFC 9325 section 4.2. */
 const TLS = { minVersion: 0x0303, ciphers: "ECDHE+AESGCM:ECDHE+CHACHA20" };
 
 /** The owner and the group may connect; operators add the proxy's user to the group. */
 const UNIX_SOCKET_MODE = 0o660;
 
 /**
- * How long a server with an old certificate runs on: long enough for clients that are connecting, and
+ * The time that a server with an old certificate goes on: long enough for clients that are connecting, and
  * short enough to use the next renewal within ten seconds.
  */
 const DRAIN_MS = 8_000;
@@ -38,7 +38,7 @@ export type Listener = ReturnType<typeof openListener>;
  * Listens on one address of the service.
  *
  * @param readiness the text of `/readyz` until it stops
- * @throws the error of Bun if it cannot
+ * @throws the error of Bun if it cannot listen
  */
 export function openListener(
   app: App,
@@ -50,7 +50,7 @@ export function openListener(
   let address = wanted;
   const isUnix = wanted.kind === "unix";
   let isStopping = false;
-  /** The current server first, and after it one with an old certificate until it has stopped. */
+  /** The current server, then a server with an old certificate until it has stopped. */
   const servers: Server<undefined>[] = [];
 
   /** Starts the server that accepts new connections from now on. */
@@ -153,7 +153,7 @@ export function openListener(
   };
 }
 
-/** The response to a request for which the app itself threw. */
+/** The response to a request that made the app itself throw. */
 function unforeseen(error: unknown, log: Log): Response {
   const requestId = crypto.randomUUID();
   log.error(traceOf(error), { requestId });

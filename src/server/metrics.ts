@@ -30,7 +30,7 @@ import {
 } from "./exposition.ts";
 import type { reportWaiting } from "./waiting.ts";
 
-/** Upper bounds in seconds, from a request that is only computed to the longest trace. */
+/** Upper bounds of buckets in seconds: those of requests reach from a mere computation to the longest trace. */
 const REQUEST_SECONDS = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30];
 const QUERY_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const CALL_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
@@ -43,7 +43,7 @@ const OWN_NAMES = ownNames(
   tryRead("/etc/resolv.conf") ?? "",
 );
 
-/** How often the lag of the event loop is measured. */
+/** The time between measurements of the event loop's lag. */
 const LAG_INTERVAL_MS = 250;
 
 /** The parts of the service that each scrape reads; `shared` is null for an instance that is alone. */
@@ -60,7 +60,7 @@ export interface Sources extends Services {
   readonly longestWait: ReturnType<typeof reportWaiting>;
 }
 
-/** Counts what happens, and shows it with the state of the service. */
+/** Counts events, and shows the counts with the state of the service. */
 export function createMetrics() {
   const requests = histogram(
     "sixscope_http_request_duration_seconds",
@@ -78,7 +78,7 @@ export function createMetrics() {
     CALL_SECONDS,
   );
   const lag = histogram("sixscope_event_loop_lag_seconds", "How late timers are.", LAG_SECONDS);
-  /** All codes from the start, so that the first error of a code is an increase too. */
+  // All codes are there from the start, so that the first error of a code is an increase too.
   const codes = Object.keys(ERRORS) as ErrorCode[];
   const errors = Object.fromEntries(codes.map((code) => [code, 0])) as Record<ErrorCode, number>;
   let hereCode: string | null = null;
@@ -96,7 +96,7 @@ export function createMetrics() {
       requests.observe(ms / 1000, { route: route ?? "", status: String(status) });
       if (code !== undefined && status !== CLIENT_GONE) errors[code] += 1;
     },
-    /** The client, with its questions counted. */
+    /** Wraps a client so that its questions are counted. */
     countQueries: (resolver: ResolverName, client: DnsClient): DnsClient => ({
       query: async (...question) => {
         const startMs = performance.now();
@@ -107,7 +107,7 @@ export function createMetrics() {
         return outcome;
       },
     }),
-    /** The look, whose code is shown from then on, unless it was asked for one interface. */
+    /** Wraps a look so that its code is shown from then on, unless it was for one interface. */
     noteLooks:
       (look: NonNullable<Services["look"]>): typeof look =>
       async (...question) => {
@@ -148,22 +148,21 @@ export function createMetrics() {
 }
 
 /**
- * Why a request is refused: whoever reaches this listener may probe, but a web page that a browser on this
- * network shows may not, also under a name of its own that leads here (DNS rebinding).
+ * The reason why a request is refused, or null. All who reach this listener may probe, except web pages in a browser
+ * on this network, also under a name of theirs that leads here (DNS rebinding).
  */
 function refusalOf({ url, headers }: Request): string | null {
   if (headers.has("origin") || isFromOtherSite(headers)) {
     return "Metrics are not for web pages of others; open this address yourself, or ask without a browser.";
   }
   const name = URL.parse(url)?.hostname.replace(/\.$/, "") ?? "";
-  // No name without a dot is anybody's own.
+  // Nobody can register a name without a dot.
   const isSafe = !name.includes(".") || OWN_NAMES.has(name) || tryParseIp(name) !== null;
   return name && isSafe ? null : "Use an address of this machine, its host name, or localhost.";
 }
 
 /**
- * The full names of a machine: its host name, that name in the domains where it looks names up, and what
- * `/etc/hosts` calls it.
+ * The full names of a machine: its host name, that name in its search domains, and its names in `/etc/hosts`.
  */
 export function ownNames(host: string, hosts: string, resolvConf: string): ReadonlySet<string> {
   const own = host.toLowerCase();
@@ -207,8 +206,8 @@ function stateMetrics({ keyring, renewal, networks }: Sources): readonly Metric[
     ),
   ];
   const expirySeconds = () => (renewal?.current().expiresMs ?? 0) / 1000;
-  const whenExpired = "Unix time at which the certificate expires.";
-  const expiry = gauge("sixscope_certificate_expiry_timestamp_seconds", whenExpired, expirySeconds);
+  const expiryHelp = "Unix time at which the certificate expires.";
+  const expiry = gauge("sixscope_certificate_expiry_timestamp_seconds", expiryHelp, expirySeconds);
   return [
     gauge("sixscope_tcp_connections", "Open TCP connections, also to resolvers.", openConnections),
     ...(keyring ? ofKeys(keyring) : []),
@@ -229,7 +228,7 @@ function sharedMetrics({ valkey, keys }: Shared): readonly Metric[] {
 
 function probeMetrics({ icmp, probeSlots: slots, longestWait }: Sources): readonly Metric[] {
   const isUsable = Number(!("unavailable" in icmp));
-  const longestWaitText = "What the client that waited longest did, in the last minute.";
+  const longestWaitHelp = "What the client that waited longest did, in the last minute.";
   const waited = () => {
     const { client, seconds = 0 } = longestWait() ?? {};
     return [[client ? { client } : {}, seconds] as const];
@@ -237,7 +236,7 @@ function probeMetrics({ icmp, probeSlots: slots, longestWait }: Sources): readon
   const always = [
     gauge("sixscope_probe_slots", "Pings and traces that may run at once.", () => slots.limit),
     gauge("sixscope_probe_slots_used", "Pings and traces that run.", () => slots.running),
-    gauge("sixscope_longest_wait_seconds", longestWaitText, waited),
+    gauge("sixscope_longest_wait_seconds", longestWaitHelp, waited),
     gauge("sixscope_raw_socket_usable", "1 if the service can ping and trace.", () => isUsable),
   ];
   if ("unavailable" in icmp) return always;
@@ -247,29 +246,33 @@ function probeMetrics({ icmp, probeSlots: slots, longestWait }: Sources): readon
     const { sent, answered, refused, dropped, ...unusual } = counters;
     return byLabel("kind", unusual);
   };
-  const saysNothing =
+  const failedHelp =
     "Probes that say nothing: the kernel refused to send them, or dropped packets while they waited.";
   return [
     ...always,
     counter("sixscope_probes_sent", "Probes sent.", () => counters.sent),
     counter("sixscope_probes_answered", "Probes answered in time.", () => counters.answered),
-    counter("sixscope_probes_failed", saysNothing, failed),
+    counter("sixscope_probes_failed", failedHelp, failed),
     counter("sixscope_probe_packets", "Unusual packets for probes.", packets),
   ];
 }
 
 function locationMetrics({ locations }: Sources): readonly Metric[] {
   if (locations === null || locations.isConnected === null) return [];
-  const there = () => locations.byWord().get(ALL_LOCATIONS) ?? [];
+  const present = () => locations.byWord().get(ALL_LOCATIONS) ?? [];
   const isConnected = () => Number(locations.isConnected);
   const asked = () => byLabel("outcome", locations.asked);
   const { running } = locations;
-  const isUp = (location: string) => [{ location }, Number(there().includes(location))] as const;
-  const up = () => locations.expected.map(isUp);
+  const isUp = (location: string) => [{ location }, Number(present().includes(location))] as const;
+  const expected = () => locations.expected.map(isUp);
   return [
     gauge("sixscope_nats_connected", "1 if there is a connection to NATS.", isConnected),
-    gauge("sixscope_locations", "Locations that can be asked, with the own.", () => there().length),
-    gauge("sixscope_location_up", "1 if an expected location can be asked.", up),
+    gauge(
+      "sixscope_locations",
+      "Locations that can be asked, with the own.",
+      () => present().length,
+    ),
+    gauge("sixscope_location_up", "1 if an expected location can be asked.", expected),
     counter("sixscope_location_asks", "Questions to other locations.", asked),
     gauge("sixscope_location_answers_running", "Questions of other instances that run.", running),
   ];
@@ -288,10 +291,10 @@ function watchMetrics(watching: Watcher): readonly Metric[] {
     const kinds = { flap: 0, ...Object.fromEntries(watching.changeCounts.get(name) ?? []) };
     return Object.entries(kinds).map(([kind, count]) => [{ name, kind }, count]);
   });
-  const whenRun = "Unix time at which the last run of a watch began.";
+  const lastRunHelp = "Unix time at which the last run of a watch began.";
   return [
     gauge("sixscope_watch_verdict", "1 for what the last run of a watch found.", verdicts),
-    gauge("sixscope_watch_last_run_timestamp_seconds", whenRun, lastRuns),
+    gauge("sixscope_watch_last_run_timestamp_seconds", lastRunHelp, lastRuns),
     counter("sixscope_watch_changes", "Changes of a watch, by kind.", changes),
   ];
 }

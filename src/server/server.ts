@@ -14,8 +14,8 @@ import { type Listener, openListener } from "./listener.ts";
  *
  * @param certificate for TCP listeners; null for plain HTTP
  * @param readiness the text of `/readyz` until the service stops
- * @throws Error that says which one cannot be opened and why, after closing the others; a loopback address
- *   may be missing on a machine that lacks its family, if another one can be opened
+ * @throws Error that names the address that cannot be opened, and the reason, after it has closed the others. A loopback
+ *   address of a family that the machine lacks is skipped if another address can be opened
  */
 export async function listen(
   app: App,
@@ -61,7 +61,7 @@ export async function listen(
       boundUnreadResponses();
       await Promise.all(renewed);
     },
-    /** Says that the service stops, and goes on to answer. */
+    /** Announces that the service stops, and goes on answering. */
     drain(): void {
       for (const listener of listeners) listener.drain();
     },
@@ -77,7 +77,7 @@ export async function listen(
 }
 
 /**
- * Resolves when no request has run for a moment, in which those on their way arrive. Bun itself would
+ * Resolves when no request has run for a moment, so that requests on their way have arrived. Bun itself would
  * wait 12 s for the rest of a request that a client has begun.
  */
 async function allAnswered(listeners: readonly Listener[]): Promise<void> {
@@ -89,21 +89,21 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
   }
 }
 
-/** Why an address cannot be listened on, and what to do. */
+/** The reason why an address cannot be opened, and what to do. */
 async function whyNot(address: ListenAddress, error: unknown): Promise<string> {
   const code = errorCode(error);
   if (address.kind === "unix") {
     const advice = `; let ${ownName()} write to ${dirname(address.path)}`;
     return `${reasonOf(error)}${code === "EACCES" ? advice : ""}`;
   }
-  // For a name that does not resolve, Bun has the error of an earlier call.
+  // For a name that does not resolve, Bun reports the error of an earlier call.
   const unresolved = await lookup(address.hostname).then(() => null, reasonOf);
   if (unresolved)
     return `the name does not resolve (${unresolved}); use an address of this machine`;
   return REASONS[code ?? ""] ?? reasonOf(error);
 }
 
-/** Why a port cannot be listened on, by the code of the error. */
+/** The reasons why a port cannot be opened, by the code of the error. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
     "another process uses the port (ss -ltnp shows which), or another address of the settings; stop that process, or choose another port in SIXSCOPE_LISTEN or SIXSCOPE_METRICS_LISTEN",

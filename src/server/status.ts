@@ -10,10 +10,10 @@ import { type Watches, watchList, watchSeries } from "../watch/result.ts";
 import { isAbandoned } from "./listener.ts";
 import type { Sources } from "./metrics.ts";
 
-/** A process on the same machine answers at once. */
+/** Milliseconds to wait for the answer; a process on the same machine answers at once. */
 const ANSWER_MS = 2000;
 
-/** Parts of the time for which a command shows a watch. */
+/** Parts into which the time of a watch is divided when a command shows it. */
 const SHOWN_PARTS = 24;
 
 /** The owner and root may connect. */
@@ -23,13 +23,13 @@ const statusSchema = once(() =>
   z.object({
     role: z.enum(["service", "agent"]),
     pid: z.int().min(1),
-    /** Of the settings it started with. */
+    /** The digest of the settings it started with. */
     settings: z.string(),
-    /** Why it cannot probe, or only ping; null if it can. */
+    /** The reason why it cannot probe, or only ping; null if it can. */
     withoutProbes: z.string().nullable(),
-    /** Why the history of watches is not kept; null if it is. */
+    /** The reason why it keeps no history of watches; null if it does. */
     withoutHistory: z.string().nullable(),
-    /** Sentences for people: who it is, what it may do, and what it is connected to. */
+    /** Facts for people: its version, capabilities and connections. */
     about: z.string(),
   }),
 );
@@ -77,8 +77,8 @@ function statusOf(config: Config, { icmp, locations, keyring, shared, watching }
 }
 
 /**
- * Answers whoever connects to the unix socket of the settings, which only this user and root may. Without
- * it, as in a folder that cannot be written to, the process runs as well.
+ * Answers on the unix socket of the settings, to which only this user and root can connect. If it cannot be
+ * opened, as in a folder that is not writable, the process runs without it.
  *
  * @returns the function that closes it
  */
@@ -102,7 +102,7 @@ export function offerStatus(config: Config, parts: Parts, log: Log): () => void 
   }
 }
 
-/** All watches, or what one has seen since a Unix time in milliseconds; null for another question. */
+/** All watches, or the series of one since a Unix time in milliseconds; null for another question. */
 function watched({ pathname, searchParams }: URL, watching: Sources["watching"]) {
   if (pathname !== "/watch" || watching === null) return null;
   const [name, since] = [searchParams.get("name"), Number(searchParams.get("since"))];
@@ -110,11 +110,11 @@ function watched({ pathname, searchParams }: URL, watching: Sources["watching"])
   return { series: watching.series(name, since, Date.now(), SHOWN_PARTS) };
 }
 
-/** What a process that has these settings answers; null if none runs, or if this user may not ask it. */
+/** The answer of the process that has these settings; null if none runs, or if this user may not ask it. */
 async function ask({ statusSocket }: Config, path: string): Promise<unknown> {
   const options = { unix: statusSocket, signal: AbortSignal.timeout(ANSWER_MS) };
-  const asked = fetch(`http://localhost${path}`, options);
-  return await asked.then((response) => response.json()).catch(() => null);
+  const response = fetch(`http://localhost${path}`, options);
+  return await response.then((received) => received.json()).catch(() => null);
 }
 
 /** The state of the process that has these settings; null if none runs, or if this user may not ask it. */
@@ -130,16 +130,12 @@ async function askWatcher<T>(config: Config, path: string, schema: z.ZodType<T>)
   );
 }
 
-/**
- * What the process that has these settings watches.
- *
- * @throws Error if none answers
- */
+/** The watches of the process that has these settings. @throws Error if none answers */
 export const askWatches = (config: Config): Promise<Watches> =>
   askWatcher(config, "/watch", watchList());
 
 /**
- * What a watch of the process that has these settings has seen since a Unix time in milliseconds; null for an unknown one.
+ * The series of a watch of the process that has these settings, since a Unix time in milliseconds; null for an unknown watch.
  *
  * @throws Error if none answers
  */

@@ -3,12 +3,12 @@ import type { Keyring } from "../keys/keyring.ts";
 import type { Log } from "../util/log.ts";
 import { round } from "../util/numbers.ts";
 
-/** How often the log says which client waits longest, in milliseconds. */
+/** The time between reports of the longest wait, in milliseconds. */
 const REPORT_MS = 60_000;
 
 /**
- * Logs once a minute which client has waited longest for probe slots and for others' packets; the function returned
- * says it to the metrics.
+ * Logs once a minute the client that has waited longest for probe slots and for others' packets. Returns a function
+ * that gives the last report to the metrics.
  *
  * @param names true if clients may be named: by the name of a key, an address, or a service that asks over NATS
  */
