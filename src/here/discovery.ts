@@ -31,7 +31,7 @@ const OPTION = { target: 2, prefix: 3, mtu: 5, resolvers: 25, nat64: 38 } as con
 const NAT64_LENGTHS = [96, 64, 56, 48, 40, 32];
 const PREFERENCES = ["medium", "high", "medium", "low"] as const;
 
-/** A packet as it came: whoever is not on this link cannot send one with the hop limit 255. */
+/** A received packet. Only a sender on this link can make it arrive with the hop limit 255. */
 export interface Arrived {
   readonly source: Ipv6Address;
   readonly hopLimit: number;
@@ -39,10 +39,10 @@ export interface Arrived {
   readonly message: Uint8Array;
 }
 
-/** The options of a message of a type, in their order; null if it is none, or RFC 4861 sections 6.1.2 and 7.1.2 say to discard it. */
+/** The options of a message of a type, in order; null for another message, and for one that RFC 4861 sections 6.1.2 and 7.1.2 discard. */
 function optionsIn({ hopLimit, message }: Arrived, type: keyof typeof MIN_BYTES) {
-  const [least, isOne] = [MIN_BYTES[type], message[0] === type && message[1] === 0];
-  if (!isOne || hopLimit !== 255 || message.length < least) return null;
+  const [least, isOfType] = [MIN_BYTES[type], message[0] === type && message[1] === 0];
+  if (!isOfType || hopLimit !== 255 || message.length < least) return null;
   const read = () => {
     const reader = new ByteReader(message, least);
     const options: { readonly type: number; readonly body: ByteReader }[] = [];
@@ -56,13 +56,13 @@ function optionsIn({ hopLimit, message }: Arrived, type: keyof typeof MIN_BYTES)
   return attempt(read, FormatError) ?? null;
 }
 
-/** What a router says of itself and of its link; RFC 4861 section 4.2. Lifetimes that are null are for ever. */
+/** A router's description of itself and of its link; RFC 4861 section 4.2. A lifetime of null is for ever. */
 export type Advertisement = NonNullable<ReturnType<typeof parseAdvertisement>>;
 
 /** A prefix of an advertisement; RFC 4861 section 4.6.2. */
 export type AdvertisedPrefix = ReturnType<typeof readPrefix>;
 
-/** Reads an advertisement of a router; null if it is none, or RFC 4861 section 6.1.2 says to discard it. */
+/** Reads an advertisement of a router; null for another message, and for one that RFC 4861 section 6.1.2 discards. */
 export function parseAdvertisement(arrived: Arrived) {
   const options = optionsIn(arrived, TYPE["Router Advertisement"]);
   if (!options || !isLinkLocal(arrived.source)) return null;
@@ -71,7 +71,7 @@ export function parseAdvertisement(arrived: Arrived) {
   const read = <Row>(kind: number, readRow: (body: ByteReader) => Row) =>
     options
       .filter(({ type }) => type === kind)
-      // One that is shorter than its kind needs says nothing.
+      // An option that is shorter than its kind needs is skipped.
       .flatMap(({ body }) => attempt(() => [readRow(body)], FormatError) ?? [])
       .slice(0, MAX_OPTIONS);
   return {
@@ -106,7 +106,7 @@ function readPrefix(body: ByteReader) {
 function readResolvers(body: ByteReader) {
   body.uint16();
   const lifetimeSeconds = lifetime(body);
-  // Half an address is no option of them; RFC 8106 section 5.3.1.
+  // An option that ends within an address is not valid; RFC 8106 section 5.3.1.
   const ips = Array.from({ length: Math.ceil(body.remaining / 16) }, () => body.take(16));
   return ips.map((ip) => ({ ip: ipv6FromBytes(ip), lifetimeSeconds }));
 }
@@ -126,18 +126,18 @@ function lifetime(body: ByteReader): number | null {
   return seconds === 0xffff_ffff ? null : seconds;
 }
 
-/** The target of an advertisement of a neighbour; null if it is none, or RFC 4861 section 7.1.2 says to discard it. */
+/** The target of an advertisement of a neighbour; null for another message, and for one that RFC 4861 section 7.1.2 discards. */
 export function parseNeighbour(arrived: Arrived): Ipv6Address | null {
   const target = arrived.message.subarray(8, 24);
-  const isOne = optionsIn(arrived, TYPE["Neighbor Advertisement"]) && target[0] !== 0xff;
-  return isOne ? ipv6FromBytes(target) : null;
+  const isValid = optionsIn(arrived, TYPE["Neighbor Advertisement"]) && target[0] !== 0xff;
+  return isValid ? ipv6FromBytes(target) : null;
 }
 
 /**
- * A solicitation of all routers, or of one neighbour, with the own link-layer address; RFC 4861 sections 4.1, 4.3 and
- * 4.6.1. The kernel fills in the checksum.
+ * A solicitation of one neighbour, or of all routers if the target is null, with this machine's link-layer address;
+ * RFC 4861 sections 4.1, 4.3 and 4.6.1. The kernel fills in the checksum.
  *
- * @param hardware the link-layer address, which is left out if it is none of Ethernet
+ * @param hardware the link-layer address, which is left out unless it is an Ethernet address
  */
 export function solicitationOf(target: Ipv6Address | null, hardware: Uint8Array) {
   const option = hardware.length === 6 ? [1, 1, ...hardware] : [];

@@ -1,4 +1,4 @@
-/** The rows of the kernel's tables as rtnetlink has them: pure parsers, which skip what they do not understand. */
+/** Pure parsers of the rows of the kernel's tables in rtnetlink; they skip messages that they do not understand. */
 import { ipv6FromBytes } from "../addr/ipv6.ts";
 import { prefixOf } from "../addr/prefix.ts";
 import { firstTrue } from "../util/text.ts";
@@ -10,7 +10,7 @@ export interface KernelMessage {
   readonly body: Uint8Array;
 }
 
-/** The type of the message that ends a table, below which are those of errors, and the bytes of every header; linux/netlink.h. */
+/** The type of the message that ends a table (errors have lower types), and the bytes of every header; linux/netlink.h. */
 export const MESSAGE = { done: 3, headerBytes: 16 } as const;
 
 /** The types of the rows of each table, and the bytes of their fixed part; linux/rtnetlink.h. */
@@ -20,7 +20,7 @@ export const TABLES = {
   route: { type: 24, bytes: 12 },
 } as const;
 
-/** The messages in what one call received; bytes that are no whole message end it. */
+/** The messages in the bytes of one call, up to the first that is not whole. */
 export const splitMessages = (bytes: Uint8Array): KernelMessage[] =>
   recordsOf(bytes, MESSAGE.headerBytes, word).map((record) => ({
     type: half(record, 4),
@@ -34,7 +34,7 @@ const half = (bytes: Uint8Array | undefined, at = 0): number =>
 const word = (bytes: Uint8Array | undefined, at = 0): number =>
   (half(bytes, at) | (half(bytes, at + 2) << 16)) >>> 0;
 
-/** Records that begin with their length, at multiples of four bytes; bytes that are no whole one end them. */
+/** Records that begin with their length, at multiples of four bytes, up to the first that is not whole. */
 function recordsOf(bytes: Uint8Array, headerBytes: number, lengthOf: typeof word): Uint8Array[] {
   const records: Uint8Array[] = [];
   for (let rest = bytes; rest.length >= headerBytes; ) {
@@ -50,7 +50,7 @@ function recordsOf(bytes: Uint8Array, headerBytes: number, lengthOf: typeof word
 const attributesOf = (bytes: Uint8Array): ReadonlyMap<number, Uint8Array> =>
   new Map(recordsOf(bytes, 4, half).map((each) => [half(each, 2) & 0x3fff, each.subarray(4)]));
 
-/** The attributes of a row; null if the message is none of this table. */
+/** The attributes of a row; null if the message is not of this table. */
 function attributesIn({ type, body }: KernelMessage, table: keyof typeof TABLES) {
   const { type: wanted, bytes } = TABLES[table];
   return type === wanted && body.length >= bytes ? attributesOf(body.subarray(bytes)) : null;
@@ -88,7 +88,7 @@ export function parseLink(message: KernelMessage) {
   };
 }
 
-/** Where each setting is among those that a row of a link has; linux/ipv6.h, DEVCONF_*. */
+/** The index of each setting among the settings of a link; linux/ipv6.h, DEVCONF_*. */
 const SETTINGS = {
   ...{ accept_ra: 3, accept_ra_pinfo: 18, accept_ra_defrtr: 17, accept_dad: 27 },
   ...{ autoconf: 5, disable_ipv6: 26, forwarding: 0, mtu: 2 },
@@ -99,7 +99,7 @@ const TO_SETTINGS = [26, 10, 2];
 /** The settings of an interface, as /proc/sys/net/ipv6/conf names them; one that is not known is absent. */
 export type Settings = Readonly<Partial<Record<keyof typeof SETTINGS, number>>>;
 
-/** The settings for IPv6 among the attributes of a link, which are there also where /proc/sys is hidden. */
+/** The settings for IPv6 among the attributes of a link. They are readable even if /proc/sys is hidden. */
 function settingsIn(attributes: Uint8Array): Settings {
   const inner = (bytes: Uint8Array, type: number) =>
     attributesOf(bytes).get(type) ?? new Uint8Array();
@@ -119,7 +119,7 @@ const ADDRESS = {
   permanent: 0x80,
   managesTemporary: 0x100,
 } as const;
-/** IFA_PROTO of an address from a router advertisement, which kernels before 5.18 do not tell. */
+/** IFA_PROTO of an address from a router advertisement; kernels before 5.18 do not have it. */
 const FROM_ADVERTISEMENT = 2;
 const FOR_EVER = 0xffff_ffff;
 
@@ -129,7 +129,7 @@ export type OwnAddress = NonNullable<ReturnType<typeof parseAddress>>;
 /** Reads a row of the table of addresses; null if it is not one. */
 export function parseAddress(message: KernelMessage) {
   const attributes = attributesIn(message, "address");
-  // The own end of a point-to-point link is IFA_LOCAL.
+  // IFA_LOCAL is this machine's end of a point-to-point link.
   const ip = addressIn(attributes?.get(2) ?? attributes?.get(1));
   const { body } = message;
   const [prefixLength, scope] = [byte(body, 1), byte(body, 3)];
@@ -159,10 +159,10 @@ export function parseAddress(message: KernelMessage) {
       static: isForEver || prefixLength !== 128,
       dhcp: true,
     }),
-    /** Seconds from when the table was read; null for ever. */
+    /** Seconds after the table was read; null for ever. */
     preferredSeconds: seconds(0),
     validSeconds: seconds(4),
-    /** When its lifetimes were set last, in hundredths of a second since the machine started. */
+    /** The last time that its lifetimes were set, in hundredths of a second since the machine started. */
     updated: word(lifetimes, 12),
   };
 }
@@ -186,7 +186,7 @@ export function parseRoute(message: KernelMessage) {
   const { body } = message;
   const length = byte(body, 1);
   const destination = addressIn(attributes?.get(1) ?? new Uint8Array(16));
-  // A clone is made from another for one destination.
+  // The kernel clones a route for one destination.
   const isClone = (word(body, 8) & CLONED) !== 0 && length !== 128;
   if (!attributes || !destination || isClone || length > 128) return null;
   const hopOf = (index: number, of: typeof attributes) => ({
@@ -207,7 +207,7 @@ export function parseRoute(message: KernelMessage) {
     table: attributes.has(15) ? word(attributes.get(15)) : byte(body, 4),
     origin: nameIn(ORIGINS, byte(body, 5)),
     kind: nameIn(KINDS, byte(body, 7)),
-    /** Seconds from when the table was read, 0 or less if it is over; null for ever. */
+    /** Seconds after the table was read, 0 or less if it has expired; null for ever. */
     expiresSeconds: expires === 0 ? null : Math.trunc(expires / 100),
   };
 }

@@ -1,4 +1,4 @@
-/** What is said on the links, before the firewall of this machine on its way in and after it on its way out. */
+/** Listens to ICMPv6 on the links: incoming packets before this machine's firewall, outgoing packets behind it. */
 import { formatIpv6 } from "../addr/format.ts";
 import { type Ipv6Address, ipv6FromBytes } from "../addr/ipv6.ts";
 import { droppedBy, failure, int, openSocket, socketName } from "../icmp/socket/socket.ts";
@@ -28,35 +28,35 @@ import {
 } from "./discovery.ts";
 import type { Interface, OwnAddress } from "./kernel.ts";
 
-/** A router of the link, with the last that it said. */
+/** A router of a link, with its last advertisement. */
 export interface Router extends Advertisement {
   readonly ip: Ipv6Address;
-  /** When it came at the earliest, in milliseconds of the monotonic clock. */
+  /** The earliest time at which it can have come, in milliseconds of the monotonic clock. */
   readonly heardMs: number;
 }
 
-/** When routers and silent gateways are asked, in milliseconds; RFC 4861 section 10 asks three times, too. */
+/** The times of solicitations, in milliseconds after the first; RFC 4861 section 10 has three, too. */
 const ASKED_MS = [0, 1000, 2000];
-/** How long a gateway may take from the first question on, in milliseconds: a second after the last. */
+/** The time for an answer from the first solicitation on, in milliseconds: a second after the last one. */
 const ANSWERED_MS = 3000;
-/** Links and gateways that are asked: all get 72 solicitations. */
+/** Links and gateways that are asked: together they get 72 solicitations. */
 const MAX_QUESTIONS = 24;
-/** Routers that are kept of a link, and of all. */
+/** Routers that are kept of a link, and of all links. */
 const MAX_ROUTERS = { ofLink: 32, ofAll: 64 } as const;
 /** Neighbours that are kept. */
 const MAX_NEIGHBOURS = 256;
-/** Of each packet, as much is read; the rest of a larger one is no part of what is watched. */
+/** Bytes that are read of each packet; nothing behind them matters. */
 const MAX_PACKET_BYTES = 2048;
 /** Packets that are read at a time, so that a flood costs bounded time. */
 const PACKETS_A_TURN = 256;
 const WATCHED = Object.values(TYPE);
-/** Those that the firewall must let in. */
+/** Types that the firewall must let in. */
 const LET_IN = [
   TYPE["Packet Too Big"],
   TYPE["Router Advertisement"],
   TYPE["Neighbor Advertisement"],
 ];
-/** What a filter returns to pass a whole packet. */
+/** The return value of a filter that passes a whole packet. */
 const WHOLE = 0xffff_ffff;
 
 /**
@@ -74,18 +74,18 @@ const FILTER = encodeBpf([
   [BPF.returnConstant, WHOLE],
 ]);
 
-/** What is known of a link: packets before the firewall, those behind it, and the own ones on their way out. */
+/** Notes on the packets of a link: incoming ones before and behind the firewall, and outgoing ones. */
 const newNotes = ({ index, hardware, isPointToPoint }: Interface) => ({
   ...{ index, hardware, isPointToPoint },
-  /** By their addresses, the first that was heard first. */
+  /** The routers by their addresses, in the order in which they were heard. */
   routers: new Map<string, Router>(),
-  /** Targets of the advertisements of neighbours, and those of the own duplicate address detection. */
+  /** Targets of neighbour advertisements, and of this machine's own duplicate address detection. */
   answered: new Set<string>(),
   detected: new Set<string>(),
-  /** Types that came before the firewall, and that it let in. */
+  /** Types that arrived before the firewall, and types that it let in. */
   arrived: new Set<number>(),
   passed: new Set<number>(),
-  /** Types that were sent, that the kernel refused to send, and that left. */
+  /** Types that were sent, types that the kernel refused to send, and types that left. */
   sent: new Set<number>(),
   refused: new Set<number>(),
   left: new Set<number>(),
@@ -99,7 +99,7 @@ const dropsOf = (types: ReadonlySet<number>, direction: "in" | "out") =>
 /** ICMPv6 that the firewall of this machine drops. */
 export type Drop = ReturnType<typeof dropsOf>[number];
 
-/** A solicitation of a gateway, or of all routers of a link if it has no address, which is repeated until it is answered. */
+/** A solicitation that is repeated until it is answered: of a gateway, or of all routers of a link if `ip` is null. */
 interface Question {
   readonly notes: Notes;
   readonly ip: Ipv6Address | null;
@@ -124,13 +124,13 @@ export class Listener implements Disposable {
   #readMs = performance.now();
 
   /**
-   * @param addresses those of this machine; packets to others, as to a container, are not called dropped
-   * @throws SystemError `EPERM` without CAP_NET_RAW where the process was not started with the sockets
+   * @param addresses of this machine; packets to other addresses, such as a container's, do not count as dropped
+   * @throws SystemError `EPERM` without CAP_NET_RAW if the process was not started with the sockets
    */
   constructor(links: readonly Interface[], addresses: readonly OwnAddress[]) {
     this.#links = new Map(links.map((link) => [link.index, newNotes(link)]));
     this.#own = new Set(addresses.map(({ ip }) => formatIpv6(ip)));
-    // A link that comes up has its groups before its first address.
+    // A link joins its groups before it has an address, so a link with one has joined them.
     this.#joined = new Set(addresses.map(({ index }) => index));
     using opened = new DisposableStack();
     this.#raw = opened.use(new CarriedSocket("discovery"));
@@ -145,17 +145,17 @@ export class Listener implements Disposable {
     for (const { index } of links) this.ask(index, null);
   }
 
-  /** Asks a gateway on a link from now on whether it is there, or all routers to speak. */
+  /** Begins to solicit a gateway on a link, or all its routers if `ip` is null. */
   ask(index: number, ip: Ipv6Address | null): void {
     const notes = this.#links.get(index);
     if (notes === undefined || this.#questions.size >= MAX_QUESTIONS) return;
-    // The other end of such a link need not answer.
+    // The other end of a point-to-point link need not answer.
     if (ip && notes.isPointToPoint) return;
     const key = `${index} ${ip && formatIpv6(ip)}`;
     this.#questions.getOrInsert(key, { notes, ip, sinceMs: performance.now(), count: 0 });
   }
 
-  /** Sends what is due, reads what has come, and asks the routers that were heard whether they are there. */
+  /** Sends the solicitations that are due, reads the packets that have come, and asks each router that was heard. */
   turn(): void {
     for (const question of this.#questions.values()) {
       const { sinceMs, count } = question;
@@ -167,12 +167,12 @@ export class Listener implements Disposable {
       for (const { ip } of routers.values()) this.ask(index, ip);
   }
 
-  /** True if every question has its answer, or was asked for long enough. */
+  /** True if each question is answered or has had enough time. */
   isDone(): boolean {
     return this.#questions.values().every((each) => isAnswered(each) || isOver(each));
   }
 
-  /** Those that were asked, and whether they have answered; null if they still may. */
+  /** The gateways that were asked: true if one has answered, false if not in time, null if it still may. */
   gateways() {
     const answersOf = (each: Question) => isAnswered(each) || (isOver(each) ? false : null);
     return [...this.#questions.values()].flatMap((each) =>
@@ -180,9 +180,9 @@ export class Listener implements Disposable {
     );
   }
 
-  /** All that was heard, by link: its routers, duplicates of own addresses (RFC 4862 section 5.4), and what the firewall drops. */
+  /** The findings by link: its routers, duplicates of own addresses (RFC 4862 section 5.4), and types that the firewall drops. */
   heard() {
-    // Where there was no room for all that came, what is missing proves nothing.
+    // If a buffer was full, a missing packet proves nothing.
     const isWhole = !this.#raw.hasDropped() && !this.#packet.hasDropped();
     return Array.from(this.#links, ([index, { routers, detected, answered, ...types }]) => ({
       index,
@@ -203,12 +203,12 @@ export class Listener implements Disposable {
     const { to, type, message } = solicitationOf(question.ip, hardware);
     const code = this.#raw.send(message, socketName(to, index));
     const isRefused = code === "EPERM" || code === "ENOBUFS";
-    // Any other error is one of this machine's addresses or links, and no firewall's.
+    // Any other error comes from this machine's addresses or links, not from a firewall.
     if (code === null || isRefused) sent.add(type);
     if (isRefused) refused.add(type);
   }
 
-  /** Reads what has come. */
+  /** Reads the packets that have come. */
   read(): void {
     const sinceMs = this.#readMs;
     this.#readMs = performance.now();
@@ -220,7 +220,7 @@ export class Listener implements Disposable {
       if (isOutgoing) noteOutgoing(notes, packet);
       else if (isChecksumRight(packet)) this.#noteIncoming(notes, packet, sinceMs);
     }
-    // Behind it, so that what has come meanwhile counts as let in and not as dropped.
+    // The raw socket is read last, so that a packet that comes meanwhile does not count as dropped.
     for (const { bytes, name } of this.#raw.received()) {
       const [type = 0] = bytes;
       const index = name.getUint32(SOCKADDR.scopeId, true);
@@ -236,9 +236,9 @@ export class Listener implements Disposable {
   ): void {
     const message = packet.subarray(IPV6_HEADER_BYTES);
     const ip = ipv6FromBytes(packet.subarray(8, 24));
-    const said = { source: ip, hopLimit: packet[7] ?? 0, message };
-    const advertisement = parseAdvertisement(said);
-    const neighbour = parseNeighbour(said);
+    const received = { source: ip, hopLimit: packet[7] ?? 0, message };
+    const advertisement = parseAdvertisement(received);
+    const neighbour = parseNeighbour(received);
     const count = this.#links.values().reduce((sum, each) => sum + each.routers.size, 0);
     const hasRoom = routers.size < MAX_ROUTERS.ofLink && count < MAX_ROUTERS.ofAll;
     const key = formatIpv6(ip);
@@ -261,12 +261,12 @@ function noteOutgoing({ left, detected }: Notes, packet: Uint8Array): void {
   const message = packet.subarray(IPV6_HEADER_BYTES);
   const [type = 0] = message;
   left.add(type);
-  const isFromNobody = packet.subarray(8, 24).every((byte) => byte === 0);
-  if (type !== TYPE["Neighbor Solicitation"] || !isFromNobody || message.length < 24) return;
+  const isUnspecified = packet.subarray(8, 24).every((byte) => byte === 0);
+  if (type !== TYPE["Neighbor Solicitation"] || !isUnspecified || message.length < 24) return;
   detected.add(formatIpv6(ipv6FromBytes(message.subarray(8, 24))));
 }
 
-/** The socket that the process was started with, or a new one. */
+/** A socket that the process was started with, or a new one. */
 class CarriedSocket implements Disposable {
   readonly #fd: number;
   readonly #isInherited: boolean;
@@ -281,7 +281,7 @@ class CarriedSocket implements Disposable {
     this.#droppedBefore = droppedBy(this.#fd);
   }
 
-  /** Sets an option; the system has every one that is set here. */
+  /** Sets an option; no system refuses those that are set here. */
   set([level, option]: readonly [number, number], value: Uint8Array): void {
     libc().setsockopt(this.#fd, level, option, value, value.byteLength);
   }
@@ -299,7 +299,7 @@ class CarriedSocket implements Disposable {
     return failure(libc().sendto(this.#fd, message, message.length, 0, name, name.length));
   }
 
-  /** What has come, with the name of the sender; as much as one turn may take. */
+  /** The packets that have come, each with the name of its sender, up to the limit of one turn. */
   *received() {
     const buffer = new Uint8Array(new ArrayBuffer(MAX_PACKET_BYTES));
     const sender = new Uint8Array(new ArrayBuffer(SOCKADDR.bytes));
@@ -313,12 +313,12 @@ class CarriedSocket implements Disposable {
     }
   }
 
-  /** True if packets came for which there was no room. */
+  /** True if the kernel dropped packets because the buffer was full. */
   hasDropped(): boolean {
     return droppedBy(this.#fd) > this.#droppedBefore;
   }
 
-  /** Closes it, or keeps one that cannot be opened again, from now on without packets. */
+  /** Closes the socket. An inherited socket cannot be opened again, so it stays open and drops all packets. */
   [Symbol.dispose](): void {
     if (!this.#isInherited) return void libc().close(this.#fd);
     this.set(OPTION.attachFilter, bpfConstant(0));
@@ -326,7 +326,7 @@ class CarriedSocket implements Disposable {
   }
 }
 
-/** The packet without what a link has put behind it. */
+/** The packet without the padding of its link. */
 function withoutPadding(packet: Uint8Array): Uint8Array {
   const [high = 0, low = 0] = packet.subarray(4, 6);
   return packet.subarray(0, IPV6_HEADER_BYTES + high * 256 + low);
@@ -335,6 +335,6 @@ function withoutPadding(packet: Uint8Array): Uint8Array {
 /** True if the checksum of an ICMPv6 packet is right; RFC 8200 section 8.1. */
 function isChecksumRight(packet: Uint8Array): boolean {
   const pseudo = Uint8Array.of(...packet.subarray(4, 6), 0, IPPROTO_ICMPV6);
-  // The addresses are those of the packet, right before the message.
+  // The addresses of the pseudo-header are right before the message.
   return internetChecksum(Buffer.concat([pseudo, packet.subarray(8)])) === 0;
 }

@@ -15,19 +15,19 @@ import {
 } from "./kernel.ts";
 import { askRoute, dumpTable } from "./rtnetlink.ts";
 
-/** What is read of each table. */
+/** The rows that are read of each table. */
 const MAX = { links: 64, addresses: 1024, routes: 4096 } as const;
-/** Is there if and only if the kernel has IPv6, also where /proc has nothing but processes. */
+/** Exists exactly if the kernel has IPv6, even if /proc has nothing but processes. */
 const ADDRESSES = "/proc/self/net/if_inet6";
-/** A switch for all interfaces together; not where /proc has nothing but processes. */
+/** A switch for all interfaces together; missing if /proc has nothing but processes. */
 const ALL_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
 /** The table of routes that need no rule. */
 export const MAIN_TABLE = 254;
-/** The table of this machine's own addresses and of multicast, which lead nowhere. */
+/** The table of routes to this machine's own addresses and to multicast. */
 const LOCAL_TABLE = 255;
-/** A route of a shorter prefix leads beyond its link; RFC 4291 section 2.5.4. */
+/** A route with a shorter prefix leads beyond its link; RFC 4291 section 2.5.4. */
 const LINK_PREFIX = 64;
-/** Nothing is ever sent to it. */
+/** The port of a socket that never sends. */
 const UNUSED_PORT = 9;
 /** Stands for the Internet, 2000::/3: nothing is sent to it. */
 export const ANYWHERE = ipv6FromWords(0x2000_0000, 0, 0, 1);
@@ -60,7 +60,7 @@ export function readMachine() {
     /** False if the kernel has no IPv6; then all tables are empty. */
     hasIpv6,
     all,
-    /** Those that lead out are among them, even if they are the last of many. */
+    /** The interfaces; those that lead out are included even if they are the last of many. */
     interfaces: links.filter(({ index }) => kept.has(index)),
     addresses: rows("address", parseAddress).slice(0, MAX.addresses),
     routes,
@@ -70,11 +70,11 @@ export function readMachine() {
   };
 }
 
-/** The way of the kernel to a destination: the interface, the gateway, the table, the source, and the greatest packet in bytes. */
+/** The way of the kernel to a destination: the interface, the gateway, the table, the source, and the MTU in bytes. */
 export type Way = NonNullable<ReturnType<typeof wayTo>>;
 
 /**
- * Asks the kernel for its way to a destination, which follows all rules and tables; null if there is none.
+ * Asks the kernel for its way to a destination by all rules and tables; null if there is none.
  *
  * @param scopeId the interface of a link-local destination, else 0
  */
@@ -82,7 +82,7 @@ export function wayTo(destination: Ipv6Address, scopeId = 0) {
   const sender = senderTo(destination, scopeId);
   if (isLinkLocal(destination))
     return sender && { index: scopeId, via: null, table: MAIN_TABLE, ...sender };
-  // As for a socket, rules by source count where there is no route without one.
+  // As for a socket, rules by source address count if there is no route without one.
   const routeFrom = (source: Ipv6Address | null) =>
     askRoute(destination, source)
       .map(parseRoute)

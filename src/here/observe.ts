@@ -1,13 +1,13 @@
-/** A look at the links of this machine: what its routers say, whether its gateways are there, and what its firewall drops. */
+/** A look at the links of this machine: the advertisements of routers, the answers of gateways, and the drops of the firewall. */
 import { prefixContains } from "../addr/prefix.ts";
 import { SystemError } from "../platform/libc.ts";
 import type { Interface, Route } from "./kernel.ts";
 import { Listener } from "./listener.ts";
 import { ANYWHERE, MAIN_TABLE, type Machine, readMachine } from "./machine.ts";
 
-/** A router may answer only every three seconds (RFC 4861 section 10), half a second late. */
+/** The least time of a look: a router may answer once in three seconds (RFC 4861 section 10), and half a second late. */
 const LISTEN_MS = 3600;
-/** How long an address may be tentative before that is a finding, in milliseconds. */
+/** The time that a look waits for tentative addresses, in milliseconds. */
 const TENTATIVE_MS = 5000;
 const READ_MS = 20;
 /** Links that are listened on. */
@@ -20,8 +20,8 @@ export type Observation = Awaited<ReturnType<typeof observe>>;
 export type Gateway = Observation["gateways"][number];
 
 /**
- * The default routes that are in use: to everywhere, or to all global unicast addresses, in the main table or the one in
- * which the kernel finds the way to the Internet. What rules send by other tables, as by a mark, is not known.
+ * The default routes that are in use: to everywhere, or to all global unicast addresses, in the main table or the table
+ * of the way to the Internet. Routes of other tables, which rules select by a mark for example, are not known.
  */
 export const defaultRoutes = ({ routes, way }: Machine) =>
   routes.filter(
@@ -33,10 +33,10 @@ export const defaultRoutes = ({ routes, way }: Machine) =>
       (expiresSeconds === null || expiresSeconds > 0),
   );
 
-/** One look at a time: the sockets that a service was started with are one pair. */
+/** The last look. Looks take turns, because a service is started with one pair of sockets. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Listens on links as `listen` does, once all that began before have ended. */
+/** Listens on links as `listen` does, after all earlier looks. */
 export function observe(...look: Parameters<typeof listen>) {
   const observed = last.then(() => listen(...look));
   last = observed.catch(() => {});
@@ -44,12 +44,12 @@ export function observe(...look: Parameters<typeof listen>) {
 }
 
 /**
- * Listens on links while it asks, and reads the kernel's tables before and after. Takes 3.6 s, up to 5 s where an
- * answer or an address is still open, and 3 s more where a gateway is there only after.
+ * Listens on links while it asks, and reads the kernel's tables before and after. Takes 3.6 s, up to 5 s if an answer
+ * or a tentative address is outstanding, and 3 s more if a gateway is only in the later tables.
  *
- * @param all those that may be asked, the most important first
- * @param hopsOf where the packets of a machine go, whose gateways are asked
- * @param isTried resolves when all else that leaves over these links has had its answer
+ * @param all links that may be asked, the most important first
+ * @param hopsOf the next hops of a machine, whose gateways are asked
+ * @param isTried settles when all other questions over these links are answered
  */
 async function listen(
   all: readonly Interface[],
@@ -61,13 +61,13 @@ async function listen(
   const before = readMachine();
   const opened = links.length > 0 ? openListener(links, before) : null;
   using listener = opened instanceof Listener ? opened : null;
-  /** Why nothing could be heard: the system call that failed and its errno name; null if it could. */
+  /** The reason why nothing could be heard: the system call that failed and its errno name; null if it could. */
   const withoutRaw = typeof opened === "string" ? opened : null;
   const askGateways = (machine: Machine) => {
     for (const { index, via } of hopsOf(machine)) if (via) listener?.ask(index, via);
   };
   askGateways(before);
-  // Whoever waits for it is told if it fails.
+  // The caller that waits for it gets its error.
   isTried.catch(() => {});
   const startMs = performance.now();
   for (;;) {
@@ -88,7 +88,7 @@ async function listen(
   }
 }
 
-/** The listener, or why there is none: the system call that failed and its errno name. */
+/** Opens a listener. If that fails, returns the system call that failed and its errno name. */
 function openListener(links: readonly Interface[], { addresses }: Machine): Listener | string {
   try {
     return new Listener(links, addresses);

@@ -5,7 +5,7 @@ import { lastError, libc } from "../platform/libc.ts";
 import { AF_INET6, AF_NETLINK, MSG_DONTWAIT, SOCK } from "../platform/linux.ts";
 import { type KernelMessage, MESSAGE, splitMessages, TABLES } from "./kernel.ts";
 
-/** NLM_F_REQUEST, and with it NLM_F_DUMP for all rows; linux/netlink.h. */
+/** NLM_F_REQUEST alone, and with NLM_F_DUMP for all rows; linux/netlink.h. */
 const REQUEST = 0x1;
 const DUMP = 0x301;
 /** The kernel fills no larger buffer in one call. */
@@ -22,7 +22,7 @@ export function dumpTable(table: keyof typeof TABLES): readonly KernelMessage[] 
 }
 
 /**
- * Asks which route a packet takes through all rules and tables; the kernel may answer that it refuses the packet.
+ * Asks for the route of a packet by all rules and tables; the kernel may answer with a route that refuses the packet.
  *
  * @param source null for any
  */

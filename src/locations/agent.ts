@@ -22,7 +22,7 @@ import {
 /** Questions that are worked on at once: far more than the probe slots of most agents. */
 const MAX_QUESTIONS = 1000;
 
-/** Does the work that instances ask this location for, as the service does for a request. */
+/** Answers the questions of instances to this location, as the service answers requests. */
 export function createAgent(
   location: string,
   endpoints: readonly Endpoint[],
@@ -31,9 +31,9 @@ export function createAgent(
 ) {
   const askable = endpoints.filter(({ parameters }) => FROM in parameters);
   const byId = new Map(askable.map((endpoint) => [endpoint.operationId, endpoint]));
-  /** Room is kept for other services and clients than those that ask most. */
+  /** The services and clients that ask most leave room for others. */
   const places = new FairSlots(MAX_QUESTIONS);
-  /** Ends the runs under way and tells the one who asked why, by the service and the token of each. */
+  /** The runs under way, by service and token: each entry ends its run and tells the service why. */
   const runs = new Map<string, (reason: string) => void>();
   let questions: Subscription | undefined;
   let onIdle = () => {};
@@ -42,7 +42,7 @@ export function createAgent(
     for (const end of runs.values()) end("its agent stopped before the run had ended");
   };
 
-  /** What this version does not know and an instance of another version may ask for; null if there is nothing. */
+  /** The part of a question that this version does not know, as another version may have it; null if there is none. */
   const unknownIn = (question: ReadQuestion): string | null => {
     const { parameters } = byId.get(question.endpoint) ?? {};
     if (parameters === undefined) return `has no ${question.endpoint}`;
@@ -53,7 +53,7 @@ export function createAgent(
 
   const run = async (question: ReadQuestion, call: Call): Promise<Reply> => {
     const endpoint = byId.get(question.endpoint) as Endpoint;
-    // Whoever asks cannot do more here than at home, nor more than this place allows.
+    // A service cannot do more here than at home, nor more than this place allows.
     const targets = { ...services.config.targets, and: question.targets };
     const bounded = { ...services, config: { ...services.config, targets } };
     try {
@@ -71,7 +71,7 @@ export function createAgent(
   const answer = async (connection: NatsConnection, message: Msg) => {
     const { subject, reply: inbox, data } = message;
     const service = serviceIn(subject);
-    // An agent's rights must not serve another end than to answer the service that asks.
+    // The agent's permissions must only serve to answer the service that asks.
     if (service === "" || !inbox?.startsWith(SUBJECTS.inbox(service, ""))) return;
     const { signal, send, end } = respondentTo(connection, message);
     const question = readQuestion(data);
@@ -145,7 +145,7 @@ export function createAgent(
   };
 }
 
-/** Sends replies to the one who asked; `end` says why the run ends, and nothing is sent after it. */
+/** Sends replies to the service that asked. `end` sends the reason why the run ends; nothing is sent after it. */
 function respondentTo(connection: NatsConnection, message: Msg) {
   const controller = new AbortController();
   const { signal } = controller;

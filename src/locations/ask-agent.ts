@@ -12,17 +12,17 @@ import {
 } from "./protocol.ts";
 import { replyReader, unavailable } from "./replies.ts";
 
-/** The longest time of a run, in seconds; the agent says that it is alive meanwhile. */
+/** The longest time of a run, in seconds; until then the agent says that it is alive. */
 export const MAX_SECONDS = 300;
 
-/** The beats of `ALIVE_MS` after which a silent agent is lost: it is told in less than 3 s. */
+/** The beats of `ALIVE_MS` after which a silent agent is lost: the caller knows in less than 3 s. */
 const SILENT_BEATS = 5;
 
-/** The service that asks, its target policy, and the client whose part of its share it uses. */
+/** The service that asks, its target policy, and the client that it asks for. */
 type Asker = Connected & Pick<SentQuestion, "owner" | "targets">;
 
 /**
- * Asks a location, where one of the agents answers, and passes on the events.
+ * Asks a location, of which one agent answers, and passes on the events.
  *
  * @returns the document as the endpoint describes it
  * @throws ApiError LOCATION_NOT_FOUND, LOCATION_TIMEOUT, LOCATION_UNAVAILABLE, or the agent's error
@@ -51,8 +51,8 @@ export async function askAgent(
   const onSilence = () => {
     if (++silentBeats >= SILENT_BEATS) lose();
   };
-  // Beats are counted, because a process that is held up itself must not take that for silence. Where others send much,
-  // the server's answer to a ping comes after what the agent has sent before.
+  // Beats are counted, because a process that is held up itself must not take that for silence. If other bytes came, a
+  // ping decides: the server answers it after all earlier messages of the agent.
   const watch = setInterval(() => {
     if (++beats >= (MAX_SECONDS * 1000) / ALIVE_MS) lose();
     const { inBytes } = connection.stats();

@@ -3,19 +3,19 @@ import type { Log } from "../util/log.ts";
 import { VERSION } from "../util/version.ts";
 import { AGENT_FORM, type Announcement, readAnnouncement } from "./protocol.ts";
 
-/** How often an agent announces itself, in milliseconds. */
+/** The time between announcements of an agent, in milliseconds. */
 export const ANNOUNCE_MS = 5000;
 
 /** The silence after which an agent is absent, in milliseconds: two announcements may be lost. */
 export const SILENCE_MS = 15_000;
 
-/** How often silent agents are looked for, in milliseconds. */
+/** The time between searches for silent agents, in milliseconds. */
 export const SWEEP_MS = 1000;
 
 /** Agents that are listed at once; more of them mean that something else uses the subjects. */
 export const MAX_AGENTS = 4096;
 
-/** Agents of one location, so that whoever may announce one cannot fill the table. */
+/** Agents of one location, so that a user who may announce one location cannot fill the table. */
 export const MAX_AGENTS_OF_ONE = 64;
 
 interface Agent {
@@ -27,12 +27,12 @@ interface Agent {
 }
 
 /**
- * The last announcement of each agent, and when it came.
+ * The last announcement of each agent, and the time of its arrival.
  *
  * @param expected locations that are listed without an agent too
  */
 export function createDirectory(expected: readonly string[], log: Pick<Log, "info" | "warn">) {
-  /** By location and name. */
+  /** The agents by location and name. */
   const agents = new Map<string, Agent>();
   let listing: ReturnType<typeof listingOf> | null = null;
 
@@ -57,7 +57,7 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
     const description = readAnnouncement(data);
     if (description === undefined) return false;
     const before = agents.get(key);
-    // A copy, because the data are a part of all that came at once.
+    // A copy, because the data are a view of a larger buffer.
     agents.set(key, { location, data: data.slice(), description, seenMs: nowMs });
     listing = null;
     return before === undefined;
@@ -79,7 +79,7 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
         if (nowMs - seenMs > SILENCE_MS) remove(key, "warn", "agent lost");
       }
     },
-    /** Forgets all, without a connection to them. */
+    /** Forgets all agents, because the connection to them is lost. */
     clear(): void {
       agents.clear();
       listing = null;
@@ -89,7 +89,7 @@ export function createDirectory(expected: readonly string[], log: Pick<Log, "inf
   };
 }
 
-/** The document of `/locations`, and what each word in `from` means; see `OtherLocations`. */
+/** The document of `/locations`, and the locations that each word in `from` means; see `OtherLocations`. */
 function listingOf(agents: readonly Agent[], expected: readonly string[]) {
   const byName = Map.groupBy(agents, ({ location }) => location);
   const names = [...byName.keys()].sort();
@@ -99,7 +99,7 @@ function listingOf(agents: readonly Agent[], expected: readonly string[]) {
   for (const { location, tags } of locations) {
     for (const tag of tags) byWord.getOrInsertComputed(tag, () => []).push(location);
   }
-  // A name is meant before a tag.
+  // A name takes precedence over a tag.
   for (const name of names) byWord.delete(name);
   byWord.set(ALL_LOCATIONS, names);
   return { json: JSON.stringify({ version: VERSION, locations }), byWord };

@@ -4,7 +4,7 @@ import { endpoint } from "../tools/services.ts";
 import { VERSION } from "../util/version.ts";
 import example from "./example.json" with { type: "json" };
 
-/** `GET /locations`: where else the service can measure. */
+/** `GET /locations`: the locations at which the service can measure. */
 export const locations = endpoint({
   path: "/locations",
   operationId: "listLocations",

@@ -21,7 +21,7 @@ const FROM_FORM = new RegExp(
 /** The parameter that bounds `from`. */
 const LIMIT = "limit";
 
-/** Which locations do the work; without it, the service itself. */
+/** The locations that measure; without it, the service itself. */
 const fromParameter: Parameter<string | undefined> = {
   in: "query",
   schema: once(() => z.string().regex(FROM_FORM).optional()),
@@ -39,7 +39,7 @@ const fromParameter: Parameter<string | undefined> = {
   },
 };
 
-/** How many locations do the work, if `from` means more. */
+/** The number of locations that measure, if `from` means more. */
 const limitParameter = integerParameter({
   minimum: 1,
   maximum: MAX_LOCATIONS,
@@ -51,7 +51,7 @@ const limitParameter = integerParameter({
 });
 
 /**
- * An endpoint whose work other locations can do: it gets the parameters `from` and `limit`, events with the
+ * Makes an endpoint whose work other locations can do: it adds the parameters `from` and `limit`, events with the
  * location, and a result for several locations.
  */
 export function withFrom(here: Endpoint): Endpoint {
@@ -88,12 +88,12 @@ export function withFrom(here: Endpoint): Endpoint {
           onEvent && ((name, data, mayTell) => onEvent(name, { ...data, location }, mayTell));
         const locatedCall = { ...call, onEvent: tell };
         if (!locations) throw missing(location);
-        const told = (error: unknown): never => {
+        const rethrow = (error: unknown): never => {
           throw apiErrorOf(error).code === "LOCATION_NOT_FOUND" ? missing(location) : error;
         };
         const result = (await (location === locations.own
           ? here.handle(values, locatedCall, services)
-          : locations.ask(location, question, locatedCall).catch(told))) as {
+          : locations.ask(location, question, locatedCall).catch(rethrow))) as {
           readonly details?: object;
         };
         return { ...result, details: { ...result.details, location } };
@@ -112,15 +112,15 @@ export function withFrom(here: Endpoint): Endpoint {
   };
 }
 
-/** The locations that each word of `from` means; an unknown word is taken for a name. */
+/** The locations that each word of `from` means; an unknown word counts as a name. */
 function meantBy(from: string, locations: ReadonlyMap<string, readonly string[]> = new Map()) {
   const words = [...new Set(from.split(","))];
   return words.map((word) => locations.get(word) ?? (word === ALL_LOCATIONS ? [] : [word]));
 }
 
 /**
- * Chooses up to `limit` locations: each word of a request in turn gives one of those that it means, at
- * random. They are in the order of the words.
+ * Chooses up to `limit` locations: each word of a request in turn gives one of its locations, at random. The
+ * result is in the order of the words.
  */
 export function chooseLocations(
   meant: readonly (readonly string[])[],
@@ -138,7 +138,7 @@ function shuffle(names: readonly string[], random: () => number): readonly strin
   return drawn.sort((one, other) => one.at - other.at).map(({ name }) => name);
 }
 
-/** Measures at all locations at once, with events for the result of each and for the comparison. */
+/** Measures at all locations at once. Sends an event for each result, and one for the comparison after it. */
 async function measureAtSeveral(
   names: readonly string[],
   measure: (location: string, call: Call) => Promise<object>,
@@ -167,7 +167,7 @@ async function measureAtSeveral(
   );
 }
 
-/** The parameters as a request sends them, without those that have their default: an older agent may not know them. */
+/** The parameters as a request sends them. Defaults are left out, because an older agent may not know the parameter. */
 function textsOf({ parameters }: Endpoint, values: Readonly<Record<string, unknown>>) {
   const texts: Record<string, string> = {};
   for (const [name, { schema }] of Object.entries(parameters)) {
@@ -213,7 +213,7 @@ const comparison = once(() => {
   });
 });
 
-/** The schemas of events, which have the location that measures if the request names one. */
+/** The schemas of events, also with the location that measures. */
 function eventsWithLocation(events: Readonly<Record<string, z.ZodType>>) {
   const located = (schema: z.ZodType): z.ZodType =>
     schema instanceof z.ZodUnion

@@ -11,13 +11,13 @@ export type NatsSettings = NonNullable<Config["nats"]>;
 /** Milliseconds that a server may take to answer at the start of a connection. */
 const CONNECT_TIMEOUT_MS = 5000;
 
-/** Two missing answers end the connection, so a server that hangs is noticed within half a minute. */
+/** Milliseconds between pings. Two missing answers end the connection, so a server that hangs is noticed within half a minute. */
 const PING_INTERVAL_MS = 10_000;
 
-/** Milliseconds between two attempts, and at most as many more at random, so that a fleet spreads out. */
+/** Milliseconds between two attempts. A random time up to the same length is added, so that a fleet spreads out. */
 const RETRY_MS = 1000;
 
-/** Complaints of the server about one connection that are logged; more of them have one cause. */
+/** Logged complaints of the server about one connection; further ones have the same cause. */
 const MAX_COMPLAINTS = 3;
 
 /** An NKey seed of a user, alone on its line. */
@@ -28,7 +28,7 @@ const SEED_FORM = /^SU[A-Z2-7]{56}(?=\s*$)/m;
  * have it in memory.
  *
  * @returns the connection, and the name below which its answers come: its public NKey, so that the server
- *   can keep other services from reading there, or a random one
+ *   can keep other services from reading there, or a random name
  * @throws Error if no server can be used
  */
 export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
@@ -45,7 +45,7 @@ export async function connectToNats({ servers, tls, credsFile }: NatsSettings) {
     name: "sixscope",
     timeout: CONNECT_TIMEOUT_MS,
     pingInterval: PING_INTERVAL_MS,
-    // The client would send later what was published meanwhile, when no caller waits any more.
+    // After a reconnection, the client would send old messages for which no caller waits any more.
     reconnect: false,
     ...(tls && { tls: {} }),
     ...(creds !== null && {
@@ -70,7 +70,7 @@ export async function newKey() {
 export type Connected = Awaited<ReturnType<typeof connectToNats>>;
 
 /**
- * Keeps a connection to NATS, and opens it again for ever in the background.
+ * Keeps a connection to NATS open in the background: opens it again whenever it is lost.
  *
  * @param onConnect called with each new connection, which has no subscriptions yet
  */
@@ -81,8 +81,8 @@ export function openLink(
 ) {
   let current: Connected | null = null;
   let isClosed = false;
-  const open = () => (current?.connection.isClosed() ? null : current);
-  const keep = async () => {
+  const openConnection = () => (current?.connection.isClosed() ? null : current);
+  const keepOpen = async () => {
     let isLogged = false;
     while (!isClosed) {
       let reason = "the server closed the connection";
@@ -108,19 +108,19 @@ export function openLink(
       await Bun.sleep(RETRY_MS * (1 + Math.random()));
     }
   };
-  void keep();
+  void keepOpen();
   return {
     /** The open connection and the name below which its answers come, or null. */
-    current: open,
-    /** Sends what is published, and closes the connection. */
+    current: openConnection,
+    /** Sends all published messages, and closes the connection. */
     async close(): Promise<void> {
       isClosed = true;
-      await open()?.connection.drain();
+      await openConnection()?.connection.drain();
     },
   };
 }
 
-/** Logs what the server refuses, such as a subject that its configuration does not allow. */
+/** Logs refusals of the server, such as of a subject that its configuration does not allow. */
 async function logComplaints(connection: NatsConnection, log: Log): Promise<void> {
   let complaints = 0;
   for await (const status of connection.status()) {

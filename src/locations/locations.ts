@@ -15,7 +15,7 @@ import { type Connected, openLink } from "./link.ts";
 import { type Announcement, onMessage, SUBJECTS } from "./protocol.ts";
 import { NOT_CONNECTED, unavailable } from "./replies.ts";
 
-/** How a question ends: `error` is that of the endpoint, and `left` that the caller has gone. */
+/** The outcomes of a question: `error` is an error of the endpoint, and `left` means that the caller has gone. */
 const OUTCOMES = [
   ...["result", "error", "left"],
   ...["LOCATION_NOT_FOUND", "LOCATION_TIMEOUT", "LOCATION_UNAVAILABLE"],
@@ -25,10 +25,10 @@ const OUTCOMES = [
 export type Locations = ReturnType<typeof createLocations>;
 
 /**
- * The location of this process, and those of the agents that it can ask over NATS.
+ * The location of this process, and the locations of the agents that it can ask over NATS.
  *
  * @param asks true if it asks others too, false if it only answers
- * @param endpoints those that other instances can ask this process for, if it has a location
+ * @param endpoints of questions that other instances can ask this process, if it has a location
  */
 export function createLocations(
   { location: own, locationTags, locationsExpected, nats, targets }: Config,
@@ -41,7 +41,7 @@ export function createLocations(
   const directory = createDirectory(locationsExpected, log);
   const [allow, deny] = [targets.allow.map(formatPrefix), targets.deny.map(formatPrefix)];
   const policy = { mode: targets.mode, allow, deny };
-  /** Makes the clients that agents see mean nothing to them. */
+  /** Hides clients from agents: they see salted hashes. */
   const salt = crypto.randomUUID();
   const name = crypto.randomUUID().slice(0, 8);
   const since = new Date().toISOString();
@@ -120,10 +120,10 @@ export function createLocations(
   };
 }
 
-/** The addresses of a link alone; RFC 3927 section 2.1, RFC 4291 section 2.5.6. */
+/** Link-local addresses; RFC 3927 section 2.1, RFC 4291 section 2.5.6. */
 const LINK_LOCAL = /^(169\.254\.|fe80:)/;
 
-/** The families in which this machine has an address beyond itself and its links. */
+/** The families of this machine's addresses, without those of loopback and links. */
 function ownFamilies(): (4 | 6)[] {
   const all = Object.values(attempt(networkInterfaces) ?? {}).flatMap((each) => each ?? []);
   const own = all.filter(({ internal, address }) => !internal && !LINK_LOCAL.test(address));

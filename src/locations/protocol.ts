@@ -7,31 +7,31 @@ import { once } from "../api/schemas.ts";
 import { LOCATION_FORM, MAX_TAGS } from "../config/settings.ts";
 import { attempt } from "../util/errors.ts";
 
-/** The version of questions; an agent refuses a question of another version by name. */
+/** The version of questions; an agent refuses a question of another version, and names its own. */
 export const MESSAGE_VERSION = 4;
 
 /** Bytes of a question: names and addresses are short, but the service's target policy can have a thousand prefixes. */
 export const MAX_QUESTION_BYTES = 65_536;
 
-/** The names of services in subjects: public NKeys, or names at random. */
+/** The names of services in subjects: public NKeys, or random names. */
 const SERVICE_FORM = /^[\w-]{1,64}$/;
 
 /**
- * The subjects; docs/operations.md shows who may use which. Those of questions end with the name of the service that
- * asks: a message says nothing of its sender, but the server lets each user publish under its own name only.
+ * The subjects; docs/operations.md shows who may use which. Subjects of questions end with the name of the service that
+ * asks: a message does not name its sender, but the server lets each user publish under its own name only.
  */
 export const SUBJECTS = {
   ask: (location: string, service: string) => `sixscope.ask.${location}.${service}`,
-  /** Its data are the token of the question that ends. */
+  /** Ends a question, whose token is the data of the message. */
   cancel: (location: string, service: string) => `sixscope.cancel.${location}.${service}`,
-  /** Where an agent announces itself, by its location and its own name. */
+  /** The subject on which an agent announces itself, by its location and its own name. */
   here: (location: string, agent: string) => `sixscope.here.${location}.${agent}`,
-  /** Where the answers to one question of a service go; no other service may read below its name. */
+  /** The subject of the answers to one question of a service; no other service may read below its name. */
   inbox: (service: string, question: string = crypto.randomUUID()) =>
     `_INBOX.${service}.${question}`,
 } as const;
 
-/** The service that a subject of `ask` or `cancel` names; empty if that is no name. */
+/** The service that a subject of `ask` or `cancel` names; empty if the name is not valid. */
 export function serviceIn(subject: string): string {
   const service = subject.split(".").at(-1) ?? "";
   return SERVICE_FORM.test(service) ? service : "";
@@ -43,8 +43,8 @@ export const AGENT_FORM = /^[0-9a-f]{8}$/;
 const prefix = () => z.string().max(64).transform(parsePrefix);
 
 /**
- * Makes the reader of a kind of message, which returns undefined for one that is too large, not JSON, or not as its
- * schema says.
+ * Makes the reader of a kind of message. The reader returns undefined for a message that is too large, not JSON, or
+ * different from its schema.
  */
 const readerOf =
   <T>(schema: () => z.ZodType<T>, maxBytes: number) =>
@@ -57,9 +57,9 @@ const questionSchema = once(() =>
     version: z.literal(MESSAGE_VERSION),
     endpoint: z.string(),
     parameters: z.record(z.string(), z.string()),
-    /** The client whose part of the service's share it uses: a name that only the service understands. */
+    /** The client whose part of the service's share the question uses: a name that only the service understands. */
     owner: z.string().regex(/^[0-9a-f]{16}$/),
-    /** The secret of those who may end the run. */
+    /** The secret with which the run can be ended. */
     token: z.uuid(),
     /** The target policy of the service, which must allow the target too. */
     targets: z.strictObject({
@@ -85,10 +85,10 @@ export const readQuestion = readerOf(questionSchema, MAX_QUESTION_BYTES);
 
 const text = () => z.string().max(1000);
 
-/** How often an agent says that it still works on a question, in milliseconds. */
+/** The time between the messages of an agent that it still works on a question, in milliseconds. */
 export const ALIVE_MS = 500;
 
-/** The replies of an agent to a question: that it works on it, events, and at last one of the others. */
+/** The replies of an agent to a question: signs of life, events, and at last one of the others. */
 const replySchema = once(() =>
   z.union([
     z.strictObject({ alive: z.literal(true) }),
@@ -97,7 +97,7 @@ const replySchema = once(() =>
     z.strictObject({
       error: z.strictObject({ code: z.string(), message: text(), details: z.looseObject({}) }),
     }),
-    /** Why the agent does not do what it is asked for, or ends it. */
+    /** The reason why the agent refuses or ends the work. */
     z.strictObject({ refused: text() }),
   ]),
 );
@@ -105,7 +105,7 @@ const replySchema = once(() =>
 /** See `replySchema`. */
 export type Reply = z.output<ReturnType<typeof replySchema>>;
 
-/** Bytes of a reply, as many as a NATS server passes on by default; the 4,096 routes of a machine fit. */
+/** Bytes of a reply: the default limit of NATS servers; the 4,096 routes of a machine fit. */
 const MAX_REPLY_BYTES = 2 ** 20;
 
 /** Reads a reply. */

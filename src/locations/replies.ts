@@ -12,13 +12,13 @@ import type { Question } from "../tools/services.ts";
 import { inWords, printable } from "../util/text.ts";
 import { type Reply, readReply } from "./protocol.ts";
 
-/** Bytes of all replies to a question; those of the longest mtr are fewer. */
+/** Bytes of all replies to a question; the longest mtr has fewer. */
 const MAX_ALL_BYTES = 8 * 2 ** 20;
 
 /** Replies to a question: as many as `allow_responses` of docs/operations.md lets an agent send. */
 const MAX_REPLIES = 1000;
 
-/** Keys in an answer of a number, or a list as long, that is at most a parameter of the question. */
+/** Parameters of a question, and the keys of an answer that they bound: a number, or the length of a list. */
 const BOUNDED = {
   count: ["seq", "transmitted", "received", "results", "lost", "late"],
   maxHops: ["hop", "hops"],
@@ -32,22 +32,22 @@ const BOUNDED = {
 /** The replies that do not refuse or fail. */
 type Progress = Exclude<Reply, { readonly error: object } | { readonly refused: string }>;
 
-/** The status of a message from the server itself, which has no data: there is no subscriber. */
+/** The status of a message from the server itself, without data, that there is no subscriber. */
 const NO_RESPONDERS = 503;
 
 /** Bytes of such a message with its subject; the client takes minutes to read a megabyte of headers. */
 const MAX_STATUS_BYTES = 1024;
 
-/** A message with its size, which its type leaves out: bytes of subjects, headers and data. */
+/** A message with the size that its type lacks: bytes of subjects, headers and data. */
 type Sized = Msg & { size(): number };
 
 /**
- * Makes the reader of the replies to one question, through which all that an agent says passes before it
- * is used: its size, its shape, whether it is about what was asked, and its characters. The reader throws
- * an ApiError for a reply that ends the question without a result.
+ * Makes the reader of the replies to one question. It is the one boundary for an agent's data: it checks their size,
+ * shape and relation to the question, and makes texts safe to print. The reader throws an ApiError for a reply that ends
+ * the question without a result.
  */
 export function replyReader(location: string, { endpoint, parameters }: Question) {
-  // A map, because an agent may send the name of what every object has.
+  // A map, because an agent may send a name that every object has, such as `constructor`.
   const events = new Map(Object.entries(endpoint.events?.() ?? {}));
   const values = readTexts(endpoint.parameters, parameters);
   const asked = new Set(Object.values(parameters));
@@ -57,16 +57,16 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     if (typeof value === "number") for (const key of keys) most.set(key, value);
   }
   let [bytes, replies] = [0, 0];
-  /** The key of a number or a list that is beyond its parameter. */
+  /** The key of a number or a list that exceeds its parameter. */
   let beyond: string | undefined;
-  /** Makes texts safe to print, but for those that the caller sent. */
+  /** Makes texts safe to print, except those that the caller sent. */
   const revive = (key: string, value: unknown) => {
     if (typeof value === "string") return asked.has(value) ? value : printable(value);
     const extent = Array.isArray(value) ? value.length : value;
     if (typeof extent === "number" && extent > (most.get(key) ?? Infinity)) beyond = key;
     return value;
   };
-  /** @param about the part of it that says what it is about */
+  /** @param about the part of the value that repeats the question */
   const check = (schema: z.ZodType, value: object, about: Fields) => {
     const where = mismatchOf(schema, value);
     if (where !== undefined) {
@@ -76,7 +76,7 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     if (key === undefined) return;
     throw unavailable(location, `its answer is not about what was asked: ${key} differs`);
   };
-  /** The agent's error as if it were ours, if the endpoint has it. */
+  /** The agent's error as an error of this service, if the endpoint has it. */
   const errorOf = ({ code, message, details }: Extract<Reply, { error: object }>["error"]) => {
     const { errors } = endpoint;
     const possible: readonly ErrorCode[] = [...errors, "INVALID_PARAMETER", "INTERNAL_ERROR"];
@@ -89,7 +89,7 @@ export function replyReader(location: string, { endpoint, parameters }: Question
     }
     check(z.strictObject(ERRORS[own].details()), details, details);
     const error = new ApiError(own, details as ErrorDetails<ErrorCode>);
-    // "This service" or "this machine" in the message means the one there.
+    // "This service" or "this machine" in the message is at the location.
     error.message = error.status === 500 ? `At the location ${location}: ${message}` : message;
     return error;
   };
@@ -119,7 +119,7 @@ export function replyReader(location: string, { endpoint, parameters }: Question
   };
 }
 
-/** A result, the details of an error, or the data of an event, and the parts of it that say what they are about. */
+/** A result, the details of an error, or the data of an event, with the parts that repeat the question. */
 interface Fields {
   readonly [key: string]: unknown;
   readonly results?: readonly unknown[];
@@ -128,8 +128,8 @@ interface Fields {
 }
 
 /**
- * Compares what an answer states about the question with the question itself, also what follows from a parameter, such
- * as the address of a target. The first key that differs; undefined if none does.
+ * Compares the question that an answer repeats with the question itself, and with what follows from a parameter, such
+ * as the address of a target. Returns the first key that differs; undefined if none does.
  */
 function differenceIn(
   document: Fields,
@@ -140,7 +140,7 @@ function differenceIn(
   const { lost } = details;
   const question = details.question ?? document.question;
   const stated: Fields = {
-    // What an answer leaves out.
+    // Defaults that an answer leaves out.
     ...(document.details && { protocol: "icmp" }),
     ...(question && { class: "IN", ...question }),
     ...(lost && { count: results.length + lost.length }),
