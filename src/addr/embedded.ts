@@ -46,7 +46,7 @@ export type EmbeddedIpv4 =
       readonly flags: number;
     };
 
-/** The IPv4 addresses in an address, with what surrounds them: none, one, or two for ISATAP over 6to4. */
+/** The IPv4 addresses in an address, by mechanism: none, one, or two for ISATAP over 6to4. */
 export function embeddedIpv4(
   address: Ipv6Address,
   { type, interfaceId }: TypeEntry = typeEntry(address),
@@ -92,9 +92,9 @@ const NAT64_LENGTHS = [32, 40, 48, 56, 64, 96] as const;
 const IPV4_ONLY: readonly number[] = [0xc00000aa, 0xc00000ab];
 
 /**
- * The prefixes with which a resolver makes IPv6 addresses, by those that it gives ipv4only.arpa: what
- * precedes the well-known IPv4 addresses; RFC 7050 section 3. If one of them is in several places, the
- * place counts where both are.
+ * The prefixes from which a resolver synthesizes IPv6 addresses, read from its addresses of ipv4only.arpa:
+ * the bits before a well-known IPv4 address; RFC 7050 section 3. If there are several candidates, those
+ * with both IPv4 addresses count.
  */
 export function nat64Prefixes(addresses: readonly Ipv6Address[]): readonly Prefix[] {
   const found = new Map<string, { readonly prefix: Prefix; readonly inside: Set<number> }>();
@@ -106,8 +106,8 @@ export function nat64Prefixes(addresses: readonly Ipv6Address[]): readonly Prefi
       found.getOrInsert(formatPrefix(prefix), { prefix, inside: new Set() }).inside.add(word);
     }
   }
-  const places = [...found.values()];
-  const certain = places.length === 1 ? places : places.filter(({ inside }) => inside.size === 2);
+  const all = [...found.values()];
+  const certain = all.length === 1 ? all : all.filter(({ inside }) => inside.size === 2);
   return certain.map(({ prefix }) => prefix);
 }
 

@@ -5,10 +5,10 @@ import { formatIpv4, ipv4FromWord } from "./ipv4.ts";
 import { type Ipv6Address, ipv6ToBytes } from "./ipv6.ts";
 
 /**
- * How an interface ID seems to have been made. `subnet-router-anycast` (RFC 4291 section 2.6.1) and
- * `subnet-anycast` (RFC 2526) are reserved values. `eui64` (RFC 4291 appendix A) and `Isatap` (RFC
+ * The likely origins of an interface ID. `subnet-router-anycast` (RFC 4291 section 2.6.1) and
+ * `subnet-anycast` (RFC 2526) are reserved values. `eui64` (RFC 4291 appendix A) and `isatap` (RFC
  * 5214) have a fixed format. `low-byte`, `embedded-port` and `embedded-ipv4` are habits of
- * administrators, and `Random` is everything else: RFC 7707 section 4.1.
+ * administrators, and `random` is everything else: RFC 7707 section 4.1.
  */
 export const INTERFACE_ID_KINDS = [
   "subnet-router-anycast",
@@ -21,7 +21,7 @@ export const INTERFACE_ID_KINDS = [
   "random",
 ] as const;
 
-/** The pattern of an interface ID, and what it contains. */
+/** The pattern of an interface ID, and the values that it contains. */
 interface Pattern {
   readonly kind: (typeof INTERFACE_ID_KINDS)[number];
   /** The interface's MAC address, of an `eui64`. */
@@ -39,7 +39,7 @@ const VALUE_LENGTH = 19;
 const UNIVERSAL_BIT = 0x02000000;
 const GROUP_BIT = 0x01000000;
 
-/** Ports after which administrators number servers. */
+/** Ports by which administrators number servers. */
 const SERVICE_PORTS: ReadonlySet<number> = new Set([
   21, 22, 23, 25, 53, 80, 110, 123, 143, 179, 389, 443, 465, 587, 636, 853, 993, 995, 1194, 3306,
   3389, 5060, 5432, 8080, 8443,

@@ -20,7 +20,7 @@ export function unmapIp(ip: IpAddress): IpAddress {
   return ip.version === 6 && isIpv4Mapped(ip) ? ipv4FromWord(ip.word3) : ip;
 }
 
-/** An IPv4 address or an IPv6 /64, which one host can own whole: the same text for all its addresses. */
+/** The key of an IPv4 address, or of an IPv6 /64, because one host can own a whole /64. */
 export function networkOf(ip: IpAddress): string {
   return ip.version === 4 ? `${ip.word}` : `${ip.word0}:${ip.word1}`;
 }

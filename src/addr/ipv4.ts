@@ -5,7 +5,7 @@ export interface Ipv4Address {
   readonly word: number;
 }
 
-/** Why a text is not an address or a prefix. */
+/** The reason why a text is not an address or a prefix. */
 export interface ParseFailure {
   /** A clause without the text: `a group is missing`. */
   readonly reason: string;

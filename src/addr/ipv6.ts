@@ -37,7 +37,7 @@ export function tryParseIpv6(text: string): Ipv6Address | null {
 export function readIpv6(text: string): Ipv6Address | ParseFailure {
   const { length } = text;
   const groups: number[] = [];
-  /** How many groups precede `::`; -1 until it occurs. */
+  /** The number of groups before `::`; -1 until it occurs. */
   let gap = -1;
   let at = 0;
   if (text.startsWith("::")) {
@@ -91,7 +91,7 @@ function hexDigit(code: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** Why an address cannot continue with a character. */
+/** The reasons why an address cannot continue with a character. */
 const REASONS: Readonly<Record<string, string>> = {
   ":": "a group is missing",
   "%": "a zone is not part of an address",
@@ -111,7 +111,8 @@ const ZONE = /^[!-$&-.0-9;-~]{1,15}$/;
 
 /**
  * Parses `fe80::1%eth0`, RFC 4007 section 11; null without a zone, and for any address that is not link-local
- * unicast. `fe80::1%25eth0` is the same, as a URI has it; RFC 6874. The zone is the name of an interface, which may not exist; a number is a name too, not an index.
+ * unicast. `fe80::1%25eth0` is the same in a URI; RFC 6874. The zone is the name of an interface, which may not exist.
+ * A number is a name too, not an index.
  */
 export function tryParseZoned(text: string) {
   const percent = text.indexOf("%");

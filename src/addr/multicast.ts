@@ -21,7 +21,7 @@ export function multicastScope({ word0 }: Ipv6Address): string {
   return SCOPES[(word0 >>> 16) & 0xf] ?? "Unassigned";
 }
 
-/** The properties that the bits of a multicast address, one of ff00::/8, have (RFC 4291 section 2.7); keys that do not apply are absent. */
+/** The properties of a multicast address, of ff00::/8, by its bits (RFC 4291 section 2.7); keys that do not apply are absent. */
 export function multicastDetails(address: Ipv6Address) {
   const { word0 } = address;
   const flags = {

@@ -6,8 +6,8 @@ import { formatPrefix, type Prefix, prefixContains } from "./prefix.ts";
 import { SPECIAL_PURPOSE_BLOCKS } from "./registry.ts";
 
 /**
- * Which targets an operator allows. An IPv6 prefix is about the target itself, an IPv4 prefix about the
- * IPv4 addresses that a target embeds, or may embed if a local translator is at work.
+ * The targets that an operator allows. An IPv6 prefix is about the target itself, an IPv4 prefix about the
+ * IPv4 addresses that a target embeds, or may embed if there is a local translator.
  */
 export interface TargetPolicy {
   /** `any`: every unicast address. `global`: globally reachable ones, including their embedded IPv4 addresses. */
@@ -20,7 +20,7 @@ export interface TargetPolicy {
   readonly and?: TargetPolicy;
 }
 
-/** What addresses are that no policy allows, by type. */
+/** The types of addresses that no policy allows, in words. */
 export const NEVER_TARGETS: Readonly<Partial<Record<AddressType, string>>> = {
   Multicast: "a multicast address: a group, not one host",
   Unspecified: "the unspecified address: no host has it",
@@ -28,9 +28,9 @@ export const NEVER_TARGETS: Readonly<Partial<Record<AddressType, string>>> = {
 };
 
 /**
- * Why a target must not be probed, or connected to over IPv4; null if it may be. Multicast, unspecified and mapped addresses
- * never may; otherwise deny wins over allow, and allow over mode. Anyone can choose low bits that look
- * like an embedded address, so an allowed IPv4 prefix lifts only the objection to that IPv4 address.
+ * The reason why a target must not be probed, or connected to over IPv4; null if it may be. No policy allows multicast,
+ * unspecified and mapped addresses; otherwise deny wins over allow, and allow over mode. Anyone can choose low bits that
+ * look like an embedded address, so an allowed IPv4 prefix lifts only the objection to that IPv4 address.
  *
  * @returns a clause: `it embeds 10.0.0.1 (NAT64), which is Private-Use (10.0.0.0/8, RFC 1918)`
  */
@@ -71,7 +71,7 @@ function partsOf(target: Ipv6Address) {
 export function notGlobal(ip: IpAddress): string | null {
   const row = SPECIAL_PURPOSE_BLOCKS.find(ip);
   if (row !== undefined) {
-    // Teredo and 6to4 are N/A: whether they are reachable depends on what they embed.
+    // Teredo and 6to4 are N/A: their reachability depends on the embedded address.
     if (row.flags !== undefined && row.flags.globallyReachable !== false) return null;
     return `${row.name} (${row.block}, RFC ${row.rfcs[0]})`;
   }

@@ -10,7 +10,7 @@ export interface Prefix {
   readonly length: number;
 }
 
-/** A text that is not an address prefix; the message says why and where, without the text. */
+/** A text is not an address prefix; the message has the reason and the position, without the text. */
 export class AddressError extends Error {
   override readonly name = "AddressError";
 }

@@ -2,7 +2,7 @@ import assignments from "./assignments.json" with { type: "json" };
 import { parsePrefix, prefixTable } from "./prefix.ts";
 import registries from "./special-purpose.json" with { type: "json" };
 
-/** The month of the IANA registries that the tables of this folder are copied from. */
+/** The month of the IANA registries that are the source of the tables in this folder. */
 export const REGISTRY_SNAPSHOT = registries.snapshot;
 
 /** The flags of a row, in the registry's order. */
@@ -46,7 +46,7 @@ function readFlags(letters: string): Record<(typeof FLAGS)[number], boolean | nu
   return Object.fromEntries(values);
 }
 
-/** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by what IANA did with them, 51 rows. */
+/** IPv6 Global Unicast Address Assignments: the blocks of 2000::/3 by their assignee, 51 rows. */
 export const ASSIGNMENT_TABLE = prefixTable(
   Object.entries(assignments).flatMap(([assignee, blocks]) =>
     blocks.map((block) => ({ prefix: parsePrefix(block), assignee })),

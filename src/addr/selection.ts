@@ -10,10 +10,10 @@ const policyOf = (address: Ipv6Address) =>
   POLICIES.find(address) as (typeof POLICIES)["rows"][number];
 
 /**
- * The numbers by which destinations are preferred, the greatest first: RFC 6724 section 6, rules 1, 5, 6 and 9.
- * Those about scopes decide nothing between destinations that need no zone.
+ * A number for each destination, the preferred one having the greatest: RFC 6724 section 6, rules 1, 5, 6 and 9.
+ * The rules about scopes decide nothing between destinations that need no zone.
  *
- * @param source the address with which this machine would send there; null if it cannot
+ * @param source the address from which this machine would send there; null if it cannot
  */
 export function preferenceOf(address: Ipv6Address, source: Ipv6Address | null): number {
   const { precedence, label } = policyOf(address);

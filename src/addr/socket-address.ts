@@ -9,7 +9,7 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-/** An IPv6 address in brackets or what may be an IPv4 address, and perhaps a port. */
+/** An IPv6 address in brackets, or a possible IPv4 address, and perhaps a port. */
 const FORM = /^(?:\[([^\]]+)\]|([^:]+))(?::(0|[1-9][0-9]{0,4}))?$/;
 
 /**

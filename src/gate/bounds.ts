@@ -7,25 +7,25 @@ export const PACKETS_PER_SECOND = 1000;
 /** The shortest time between two SYNs or connections to one port, over all clients, in milliseconds: ten a second are no flood. */
 export const SYN_PAUSE_MS = 100;
 
-/** How long Linux keeps packets for a neighbour that it is looking for, in milliseconds; RFC 4861 section 10. */
+/** The time that Linux keeps packets for an unresolved neighbour, in milliseconds; RFC 4861 section 10. */
 export const NEIGHBOUR_MS = 3000;
 
 /**
- * Probes in `NEIGHBOUR_MS` to neighbours that may not exist, for which the kernel keeps them. All probes share one send
+ * Probes in `NEIGHBOUR_MS` to neighbours that may not exist: the kernel keeps these probes. All probes share one send
  * buffer: by default it has room for 554, and a full one would stop every ping.
  */
 export const MAX_WAITING = 256;
 
-/** How long the distance of a port that answered is remembered, in milliseconds: paths change. */
+/** The time that the distance of an answering port is remembered, in milliseconds: paths change. */
 export const DISTANCE_MS = 10_000;
 
-/** The wait before something is tried again for which the kernel has no room, in milliseconds: a slow link drains in this time. */
+/** The wait before a packet is tried again if the kernel has no room for it, in milliseconds: a slow link drains meanwhile. */
 export const RETRY_MS = 20;
 
-/** The hop limit of what the kernel sends. */
+/** The hop limit of the kernel's own packets. */
 const HOP_LIMIT = 64;
 
-/** How often the tables are swept, in milliseconds. */
+/** The time between sweeps of the tables, in milliseconds. */
 const SWEEP_MS = 100;
 
 /** A packet or a connection that is about to leave. */
@@ -35,15 +35,15 @@ export interface Departure {
   readonly probedPort?: { readonly protocol: "tcp" | "udp"; readonly port: number } | undefined;
   /** The address that a probe comes from; absent for a connection. */
   readonly source?: Ipv6Address;
-  /** That of a probe, which may end at a router; absent for a connection. */
+  /** The hop limit of a probe, which may end at a router; absent for a connection. */
   readonly hopLimit?: number;
 }
 
-/** Counts departures by key, of which at most so many may leave in any period. */
+/** Counts departures by key. At most `most` of one key may leave in any period. */
 function createBound(most: number, periodMs: number) {
-  /** When the last ones left, the oldest first. */
+  /** The times of the last departures, the oldest first. */
   const leftMs = new Map<string, number[]>();
-  /** Milliseconds until one more may leave; not above 0 if that is now. */
+  /** Milliseconds until one more may leave; at most 0 if one may leave now. */
   const waitMs = (key: string, nowMs: number) => {
     const times = leftMs.get(key);
     if (times === undefined) return 0;
@@ -52,25 +52,25 @@ function createBound(most: number, periodMs: number) {
   };
   return {
     waitMs,
-    /** Counts one that leaves at a time. */
+    /** Counts a departure at a time. */
     count: (key: string, atMs: number) => leftMs.getOrInsertComputed(key, () => []).push(atMs),
     sweep: (nowMs: number) => forget(leftMs, (times) => (times.at(-1) ?? 0) <= nowMs - periodMs),
   };
 }
 
 /**
- * Bounds what leaves for each network and each TCP port in a second, since clients together must not make a flood, and
- * the probes that wait in the kernel for neighbours.
+ * Bounds the departures for each network and each TCP port in a second, because all clients together must not make a
+ * flood. Also bounds the probes that wait in the kernel for neighbours.
  */
 export class Bounds {
   readonly #networks = createBound(PACKETS_PER_SECOND, 1000);
-  /** By port and hop limit, because SYNs with a smaller hop limit end at a router. */
+  /** SYNs by port and hop limit, because those with a smaller hop limit end at a router. */
   readonly #syns = createBound(1, SYN_PAUSE_MS);
-  /** Of probes to neighbours that have not answered before. */
+  /** Probes to neighbours that have not answered before. */
   readonly #neighbours = createBound(MAX_WAITING, NEIGHBOUR_MS);
-  /** The least hop limit with which a SYN reached each port, and when it last did. */
+  /** The least hop limit with which a SYN reached each port, and the last time that one did. */
   readonly #distances = new Map<string, { readonly hops: number; readonly atMs: number }>();
-  /** When each target last answered. */
+  /** The time of each target's last answer. */
   readonly #answeredMs = new Map<string, number>();
   #sweptMs = -Infinity;
 
@@ -93,7 +93,7 @@ export class Bounds {
     return true;
   }
 
-  /** Counts a SYN that leaves whatever the bounds say; the next one waits for longer. */
+  /** Counts a SYN that leaves regardless of the bounds; the next one waits longer. */
   note(departure: Departure, nowMs: number): void {
     const syn = this.#synKey(departure);
     if (syn === undefined) return;
@@ -105,7 +105,7 @@ export class Bounds {
     this.#answeredMs.set(formatIp(target), nowMs);
   }
 
-  /** Notes that a SYN with its hop limit has reached its port, so that all that go further share the bound. */
+  /** Notes that a SYN has reached its port, so that all SYNs with at least its hop limit share the bound. */
   reached(departure: Departure, nowMs: number): void {
     const port = portKey(departure);
     const { hopLimit: hops = HOP_LIMIT } = departure;

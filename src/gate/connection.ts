@@ -4,10 +4,10 @@ import type { IpAddress } from "../addr/ip.ts";
 import { formatIp } from "../addr/ip.ts";
 import type { Caller, Gate } from "./gate.ts";
 
-/** How often Linux sends the SYN of a connection again, in milliseconds, as long as nothing answers it; before 6.5 it does so ever more seldom. */
+/** The time between SYNs of an unanswered connection, in milliseconds; before Linux 6.5 it grows with each SYN. */
 const RETRANSMITTED_MS = 1_000;
 
-/** The port of a target, and for whom it is connected to. */
+/** The port of a target, and the caller that connects to it. */
 export interface Destination {
   readonly target: IpAddress;
   readonly port: number;
@@ -40,9 +40,9 @@ export async function openConnection<Tls extends ConnectionOptions | undefined>(
 }
 
 /**
- * The address that the kernel sends from to another.
+ * The address from which the kernel sends to another.
  *
- * @throws the error of the kernel where it knows no way
+ * @throws the error of the kernel if it has no route
  */
 export async function sourceTo(ip: string): Promise<string> {
   const hostname = ip.includes(":") ? "::" : "0.0.0.0";
@@ -52,10 +52,10 @@ export async function sourceTo(ip: string): Promise<string> {
   return address;
 }
 
-/** True if an address is one of this machine, to which no packet leaves it. */
+/** True for an address of this machine: packets to it stay here. */
 export async function isOwnAddress(ip: string): Promise<boolean> {
   return (await sourceTo(ip).catch(() => null)) === ip;
 }
 
-/** The routing table wants a port; nothing is sent to it. */
+/** The kernel needs a port to find a route; nothing is sent to it. */
 const UNUSED_PORT = 80;

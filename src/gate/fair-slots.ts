@@ -1,29 +1,29 @@
 import { abortedBy } from "../util/abort.ts";
 import { hasShare, leavesRoom, sharersOf } from "../util/shares.ts";
 
-/** Gives a slot back; only the first call does something. */
+/** Gives a slot back; further calls do nothing. */
 export type Leave = () => void;
 
 /** Milliseconds that a client below its fair share waits for a slot. */
 export const MAX_WAIT_MS = 5_000;
 
-/** Clients' requests that wait for one kind of slot at the same time; further ones are refused. */
+/** Requests that may wait for one kind of slot at the same time; further ones are refused. */
 const MAX_WAITING = 1_024;
 
 /**
- * Bounds how much happens at once, with a fair share for each client: measurements, DNS questions, the questions
- * that an agent works on, and the packets that are next to leave for a target.
+ * A semaphore with a fair share for each client: for measurements, DNS questions, the questions that an agent works
+ * on, and the packets that are next to leave for a target.
  *
  * A client gets a slot only while it holds fewer than are free. So one client gets at most half of them, eight get a
  * ninth each, and the next one finds a slot at once. Clients that wait take turns.
  */
 export class FairSlots {
   readonly limit: number;
-  /** How many slots each client and each service holds. */
+  /** The number of slots that each client and each service holds. */
   readonly #held = new Map<string, number>();
-  /** Those who wait, by client; the client at the front is next. */
+  /** The waiters of each client; the client at the front is next. */
   readonly #waiting = new Map<string, Set<() => void>>();
-  /** Those in use. */
+  /** The slots in use. */
   readonly #slots = new Set<{ readonly client: string }>();
 
   constructor(limit: number) {
@@ -40,7 +40,7 @@ export class FairSlots {
     return this.#slots.size === 0 && this.#waiting.size === 0;
   }
 
-  /** Takes a slot if there is one now; else null. */
+  /** Takes a slot, or returns null if the client gets none now. */
   tryTake(client: string): Leave | null {
     if (!this.#mayTake(client)) return null;
     const slot = { client };
@@ -73,8 +73,8 @@ export class FairSlots {
   }
 
   /**
-   * Waits for a slot for some milliseconds; null at once for a client that holds or waits for its share already: the
-   * slots divided by the clients that want some.
+   * Waits for a slot for some milliseconds. Returns null at once for a client that already holds or waits for its share:
+   * the number of slots divided by the clients that want some.
    *
    * @param onWait called if it has to wait
    */
@@ -109,7 +109,7 @@ export class FairSlots {
     }
   }
 
-  /** Admits those who wait and may have a slot now, one of each client in turn. */
+  /** Admits waiters that may have a slot now, one of each client in turn. */
   #serve(): void {
     for (const [client, [admit]] of [...this.#waiting]) {
       if (admit === undefined || !this.#mayTake(client)) continue;
@@ -118,11 +118,12 @@ export class FairSlots {
     }
   }
 
-  /** The next turn is that of another client, and of another service. */
+  /** Moves a client, behind the other clients of its service, to the end, so that another service is next. */
   #toTheEnd(client: string): void {
     const [service] = sharersOf(client);
-    const isOther = (each: string) => each !== client && sharersOf(each)[0] === service;
-    for (const each of [...[...this.#waiting.keys()].filter(isOther), client]) {
+    const ofService = [...this.#waiting.keys()].filter((each) => sharersOf(each)[0] === service);
+    const others = ofService.filter((each) => each !== client);
+    for (const each of [...others, client]) {
       const waiters = this.#waiting.get(each);
       if (waiters === undefined) continue;
       this.#waiting.delete(each);

@@ -2,38 +2,39 @@ import { type Clock, pause, systemClock } from "../util/clock.ts";
 import { Bounds, type Departure, portKey, RETRY_MS, SYN_PAUSE_MS } from "./bounds.ts";
 import { FairSlots } from "./fair-slots.ts";
 
-/** The one on whose behalf something leaves. */
+/** A run, or another sender of packets and connections. */
 export interface Caller {
-  /** Whose share it uses; the runs of one client share it. */
+  /** The client whose share it uses; the runs of one client share it. */
   readonly client: string;
-  /** Called when something begins to wait for a bound. */
+  /** Called when its first departure begins to wait for a bound. */
   readonly onWaiting?: (() => void) | undefined;
-  /** Called when nothing waits any more, with the milliseconds that something did. */
+  /** Called when none of its departures waits any more, with the milliseconds since `onWaiting`. */
   readonly onWaited?: ((ms: number) => void) | undefined;
 }
 
-/** Something that is about to leave, and for whom. */
+/** A departure, and its caller. */
 export interface Leaving extends Departure {
-  /** Absent where there is only one client. */
+  /** Absent if there is only one client. */
   readonly caller?: Caller | undefined;
 }
 
 const NOBODY: Caller = { client: "" };
 
 /**
- * The one way out: everything that leaves this machine for a target asks `mayLeave`. What has to wait for a bound takes
- * turns by client, first at its port and then at its network, so that no client waits for all that another one sends.
+ * The one way out: everything that leaves this machine for a target asks `mayLeave`. Departures that must wait for a
+ * bound take turns by client, first at their port and then at their network, so that no client waits for all packets
+ * of another.
  */
 export class Gate {
   readonly bounds = new Bounds();
   readonly #clock: Clock;
-  /** The turn at each port and network where something waits. */
+  /** The turns at each port and network that has waiting departures. */
   readonly #turns = new Map<string, FairSlots>();
   /** The SYNs and connections that callers have announced and not sent yet, by port. */
   readonly #expected = new Map<string, Map<Caller, number>>();
-  /** The milliseconds that runs of each client have waited since this was last asked. */
+  /** The milliseconds that runs of each client have waited since the last `takeLongestWait`. */
   #waitedMs = new Map<string, number>();
-  /** The callers for whom something waits: how many departures, and since when. */
+  /** The callers with waiting departures: the number of these, and the start of the wait. */
   readonly #waiting = new Map<Caller, { count: number; readonly sinceMs: number }>();
 
   constructor(clock: Clock = systemClock) {
@@ -41,8 +42,8 @@ export class Gate {
   }
 
   /**
-   * Counts something that leaves, and returns true where it may leave now. Otherwise the promise is true when it may,
-   * or false if the signal aborts before.
+   * Counts a departure and returns true if it may leave now. Otherwise returns a promise: of true when it may leave, or
+   * of false if the signal aborts before.
    */
   mayLeave(leaving: Leaving, signal: AbortSignal): true | Promise<boolean> {
     const mustQueue =
@@ -51,8 +52,8 @@ export class Gate {
   }
 
   /**
-   * Announces SYNs and connections of a caller to a port, until it is forgotten. Returns the milliseconds until they
-   * will have left if all that is announced there takes turns by client.
+   * Announces SYNs and connections of a caller to a port, until `forget`. Returns the milliseconds until all of them
+   * have left, if clients with announced departures to this port take turns.
    */
   expect(departure: Departure, caller: Caller, count: number): number {
     const callers = this.#expected.getOrInsertComputed(portKey(departure) ?? "", () => new Map());
@@ -73,7 +74,7 @@ export class Gate {
     }
   }
 
-  /** Counts something that has left without asking, as a SYN that the kernel sends again. */
+  /** Counts a departure that did not ask, such as a SYN that the kernel sends again. */
   left(departure: Departure): void {
     this.bounds.note(departure, this.#clock.nowMs());
   }
@@ -83,19 +84,19 @@ export class Gate {
     this.bounds.reached(departure, this.#clock.nowMs());
   }
 
-  /** Adds what a run has waited for a slot or for others, in milliseconds. */
+  /** Adds the time that a run has waited for a slot or for others, in milliseconds. */
   waited(client: string, ms: number): void {
     this.#waitedMs.set(client, (this.#waitedMs.get(client) ?? 0) + ms);
   }
 
-  /** The client whose runs have waited longest since this was last asked, and how many milliseconds; undefined if none has. */
+  /** The client whose runs have waited longest since the last call, and the milliseconds; undefined if none has. */
   takeLongestWait(): readonly [client: string, ms: number] | undefined {
     const all = this.#waitedMs;
     this.#waitedMs = new Map();
     return [...all].toSorted(([, a], [, b]) => b - a)[0];
   }
 
-  /** Callers that wait, and ports for which something is announced. */
+  /** The numbers of callers that wait, and of ports with announced departures. */
   counts() {
     return { waiting: this.#waiting.size, expected: this.#expected.size };
   }

@@ -4,13 +4,13 @@ import type { Config } from "../config/settings.ts";
 /** Seconds from the first request in a bucket's window to the moment when the bucket is full again. */
 export const WINDOW_SECONDS = 60;
 
-/** Buckets in memory, with their names less than 20 MB. Half of them are for single clients, the others for those who find no room there. */
+/** Buckets in memory, less than 20 MB with their names. Half of them are for single clients, the others are shared. */
 const MAX_BUCKETS = 65_536;
 
-/** The names of the buckets of keys begin with it. Only the operator makes keys, so there is always room for them. */
+/** The start of the names of keys' buckets. Only the operator makes keys, so there is always room for them. */
 const KEY = "key:";
 
-/** Seconds that the clock of this machine may be behind the one that a window was begun by. */
+/** Seconds that this machine's clock may be behind the clock that began a window. */
 const BEHIND_SECONDS = 1;
 
 /** The client whose buckets a request is charged to: an address, or a key with its limit. The first 128 bits of the key's SHA-256, which is in hex, identify its bucket. */
@@ -24,9 +24,9 @@ type Rates = Pick<Config["rate"], "anonymous" | "prefix">;
 /** The tokens that a client has used of a limit in its window. */
 export interface Bucket {
   readonly name: string;
-  /** Requests per window; that of a key can change meanwhile. */
+  /** Requests per window; the limit of a key can change within a window. */
   limit: number;
-  /** Tokens that this instance granted, without those that Valkey has counted. */
+  /** Tokens that this instance granted and Valkey has not counted yet. */
   granted: number;
   /** Tokens that Valkey had counted at its last answer; 0 for an instance that is alone. */
   counted: number;
@@ -55,16 +55,16 @@ function quotasOf(subject: RateLimitSubject, rates: Rates): Pick<Bucket, "name" 
  *
  * A window begins in the whole second of a client's first request, so that `resetSeconds` is exact.
  *
- * A bucket is never removed during its window. While there is no room for single clients, each new one has a bucket
- * that chance makes it share with others. So a flood of addresses does not grow the table or avoid the limit, and it
- * takes a few tokens from everybody and all from nobody.
+ * A bucket is never removed during its window. While there is no room for single clients, each new client shares a
+ * random bucket with others. So a flood of addresses cannot grow the table or avoid the limit, and it takes a few tokens
+ * from all new clients, not all tokens from one.
  *
  * @param nowMs Unix time in milliseconds
  */
 export function createRateLimiter(rates: Rates, nowMs = Date.now, size = MAX_BUCKETS) {
-  /** In the order in which they were stored, which is about that in which their windows end. */
+  /** The buckets in the order in which they were stored, which is about the order in which their windows end. */
   const stored = new Map<string, Bucket>();
-  /** Nobody else knows who shares a bucket with whom. */
+  /** A secret, so that nobody can choose to share a bucket with a certain client. */
   const [seed] = crypto.getRandomValues(new Uint32Array(1));
   const half = Math.ceil(size / 2);
   const nowSeconds = () => Math.floor(nowMs() / 1000);
@@ -77,7 +77,7 @@ export function createRateLimiter(rates: Rates, nowMs = Date.now, size = MAX_BUC
     /**
      * Takes tokens from every bucket of the client, or none if one of them has fewer. Taking 0 starts no window.
      *
-     * @param instances among how many the tokens that Valkey has not counted are divided
+     * @param instances the number of instances that share the tokens that Valkey has not counted
      */
     take(subject: RateLimitSubject, price: number, instances = 1) {
       const buckets = limiter.find(subject);
@@ -88,7 +88,7 @@ export function createRateLimiter(rates: Rates, nowMs = Date.now, size = MAX_BUC
       }
       return limiter.stateOf(buckets, allowed, instances);
     },
-    /** The buckets that the client's requests are charged to; those whose window has not begun are not stored yet. */
+    /** The buckets that the client's requests are charged to; a bucket whose window has not begun is not stored yet. */
     find(subject: RateLimitSubject): readonly Bucket[] {
       const now = nowSeconds();
       for (const bucket of stored.values()) {
@@ -105,11 +105,11 @@ export function createRateLimiter(rates: Rates, nowMs = Date.now, size = MAX_BUC
     /** Stores a bucket, so that it is found until its window ends. */
     store(bucket: Bucket): void {
       if (stored.get(bucket.name) === bucket) return;
-      // At the end of the order.
+      // Moves the bucket to the end of the order.
       stored.delete(bucket.name);
       stored.set(bucket.name, bucket);
     },
-    /** The state that the response's headers show: the bucket that is empty first; of two alike, the one that stays empty longer. */
+    /** The state that the response's headers show: of the bucket with the fewest tokens left, or of the later end. */
     stateOf(buckets: readonly Bucket[], allowed: boolean, instances = 1) {
       const left = (bucket: Bucket) => tokensLeft(bucket, instances);
       const [first] = buckets.toSorted(
@@ -136,7 +136,7 @@ function isActive({ endSeconds }: Bucket, nowSeconds: number): boolean {
   return nowSeconds < endSeconds && nowSeconds + BEHIND_SECONDS >= endSeconds - WINDOW_SECONDS;
 }
 
-/** The tokens that one of so many instances may still grant; of a whole limit at least one. */
+/** The tokens that one of several instances may still grant; at least one of a whole limit. */
 export function tokensLeft({ limit, counted, granted }: Bucket, instances: number): number {
   const share = Math.floor((limit - counted) / instances);
   return Math.max(share, counted === 0 ? 1 : 0) - granted;

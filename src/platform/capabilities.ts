@@ -17,8 +17,8 @@ const CAPABILITY = { netBindService: 10, netRaw: 13 } as const;
 const AMBIENT = { option: 47, isSet: 1, lower: 3 } as const;
 
 /**
- * The sockets that need CAP_NET_RAW, each as family, type and protocol, and the descriptor that carries it across
- * execve: standard input, as with inetd, and free ones. Probes need the first two, a look at the own links the others.
+ * The sockets that need CAP_NET_RAW: family, type and protocol of each, and the descriptor that carries it across
+ * execve (standard input, as with inetd, and free ones). Probes need the first two, a look at the links the others.
  */
 export const CARRIED = {
   echo: { socket: [AF_INET6, SOCK.raw, IPPROTO_ICMPV6], descriptor: 0 },
@@ -29,8 +29,8 @@ export const CARRIED = {
 
 /**
  * Drops CAP_NET_RAW if a service manager granted it: opens the raw sockets, then replaces the process
- * with itself, with the sockets and without the capability. Capabilities belong
- * to threads and the runtime has started some already; only execve drops them from all threads.
+ * with itself, with the sockets and without the capability. Capabilities belong to threads, and the
+ * runtime has already started some; only execve drops them from all threads.
  *
  * @param keepsLowPorts true to keep CAP_NET_BIND_SERVICE
  * @returns only if there is nothing to drop or a socket cannot be opened
@@ -44,16 +44,16 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
     descriptor,
   } of Object.values(CARRIED)) {
     const socket = libc().socket(family, type | SOCK.nonblock | SOCK.cloexec, protocol);
-    // A unit of an earlier version does not allow it.
+    // The unit of an earlier version does not allow packet sockets.
     if (socket < 0 && family === AF_PACKET) continue;
-    // Until it is used, it must not collect every packet of this machine.
+    // Until the socket is used, it must not collect every packet of this machine.
     const none = bpfConstant(0);
     libc().setsockopt(socket, ...OPTION.attachFilter, none, none.byteLength);
     if (socket < 0 || libc().dup2(socket, descriptor) < 0) return;
   }
   ambient(AMBIENT.lower, CAPABILITY.netRaw);
   if (!keepsLowPorts) ambient(AMBIENT.lower, CAPABILITY.netBindService);
-  // The runtime's own call closes all descriptors but the first three.
+  // The runtime's own exec would close all descriptors but the first three.
   const argv = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1).map(cString);
   const pointers = [...argv.map((argument) => BigInt(addressOf(argument))), 0n];
   libc().execv(cString(process.execPath), BigUint64Array.from(pointers));

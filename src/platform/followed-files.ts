@@ -2,20 +2,20 @@ import { statSync } from "node:fs";
 import { attempt, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 
-/** Often enough to see a change within a second, rare enough to cost nothing. */
+/** The time between looks at the files, in milliseconds: they show a change within a second and cost nothing. */
 const POLL_INTERVAL_MS = 500;
 
 /** How the content of files is used. */
 interface Use {
   /**
-   * Reads the files and uses their content; false if it is what is used already.
+   * Reads the files and uses their content; false if it is in use already.
    *
    * @throws Error if it cannot be used
    */
   read(): boolean | Promise<boolean>;
-  /** Called when they were read again and their content is new. */
+  /** Called after new content was read. */
   onRenewed(): void;
-  /** The end of a line in the log that says they cannot be used: which content stays in use. */
+  /** The end of the log line about files that cannot be used: it names the content that stays in use. */
   fallback(): string;
 }
 
@@ -23,12 +23,12 @@ interface Use {
  * Reads files again after each change. If they cannot be used, it logs an error and the old content stays
  * in use.
  *
- * It polls, so it also sees a file that is renamed into place or that is behind a symbolic link, as
- * certbot's files are.
+ * It polls, so it also sees a file that is renamed into place, or one behind a symbolic link, such as
+ * certbot's files.
  */
 export function followFiles(paths: readonly string[], log: Log, use: Use) {
   let seen = fingerprint(paths);
-  /** How often the files were read again, by outcome. */
+  /** The numbers of further reads, by outcome. */
   const reads = { done: 0, failed: 0 };
   const read = async () => {
     seen = fingerprint(paths);

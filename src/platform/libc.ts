@@ -45,7 +45,7 @@ export function socketOption(fd: number, [level, name]: readonly [number, number
   return libc().getsockopt(fd, level, name, value, length) === 0 ? value[0] : undefined;
 }
 
-/** A text as C has it. The caller keeps it referenced for as long as C may use it. */
+/** A text as a C string. The caller keeps it referenced for as long as C may use it. */
 export function cString(text: string): Uint8Array {
   return new TextEncoder().encode(`${text}\0`);
 }
@@ -82,7 +82,7 @@ const FUNCTIONS = {
   connect: { args: [C.int, C.pointer, C.uint], returns: C.int },
   dup2: { args: [C.int, C.int], returns: C.int },
   execv: { args: [C.pointer, C.pointer], returns: C.int },
-  // Variadic in C, which changes nothing for integers where sixscope runs.
+  // Variadic in C; on the supported processors, integers are passed as for any other function.
   fcntl: { args: [C.int, C.int, C.size], returns: C.int },
   flock: { args: [C.int, C.int], returns: C.int },
   getpeername: { args: [C.int, C.pointer, C.pointer], returns: C.int },

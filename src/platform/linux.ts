@@ -21,9 +21,9 @@ export const MSG_ERRQUEUE = 0x2000;
 /** Raises no SIGPIPE if the peer has closed; bits/socket.h. */
 export const MSG_NOSIGNAL = 0x4000;
 
-/** Operations of fcntl(2), and the status flag with which a socket sends a signal when something arrives. */
+/** Operations of fcntl(2), and the status flag of sockets that send a signal when packets arrive. */
 export const FCNTL = { setStatus: 4, setOwner: 8, setSignal: 10, async: 0x2000 } as const;
-/** A signal that does nothing where it is not handled, unlike SIGIO, which ends the process; signal(7). */
+/** A signal that does nothing without a handler; SIGIO would end the process; signal(7). */
 export const SIGURG = 23;
 
 /** Ends both directions of a connection; sys/socket.h. */
@@ -80,7 +80,7 @@ export function encodeUnixAddress(path: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.of(AF_UNIX, 0, ...name.subarray(0, MAX_PATH_BYTES));
 }
 
-/** `struct sockaddr_in6`, and where the address of a `struct sockaddr_in` is. */
+/** `struct sockaddr_in6`, and the offset of the address in a `struct sockaddr_in`. */
 export const SOCKADDR = {
   bytes: 28,
   family: 0,
@@ -118,7 +118,7 @@ export const EXTENDED_ERROR = {
   icmp6: 3,
 } as const;
 
-/** `struct sockaddr_ll`, and the packet type of what this machine has sent itself; linux/if_packet.h. */
+/** `struct sockaddr_ll`, and the packet type of this machine's own packets; linux/if_packet.h. */
 export const SOCKADDR_LL = {
   bytes: 20,
   protocol: 2,
@@ -130,7 +130,7 @@ export const SOCKADDR_LL = {
 /** Every protocol, in network order; linux/if_ether.h, ETH_P_ALL. */
 export const ALL_PROTOCOLS = 0x0300;
 
-/** Where the next control message begins: at a multiple of 8 bytes. */
+/** The offset of the next control message: a multiple of 8 bytes. */
 export function alignControl(bytes: number): number {
   return (bytes + 7) & ~7;
 }
@@ -142,7 +142,7 @@ export const BPF = {
   jumpIfEqual: 0x15,
   returnConstant: 0x06,
 } as const;
-/** Operations with the index register, which is 0 at first: `setIndex` copies the accumulator there. */
+/** Operations with the index register, which starts at 0: `setIndex` copies the accumulator there. */
 export const BPF_INDEX = { loadByte: 0x50, add: 0x04, shiftLeft: 0x64, setIndex: 0x07 } as const;
 
 /** One `struct sock_filter`; a jump is relative to the next instruction. */

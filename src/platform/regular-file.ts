@@ -19,7 +19,7 @@ export function readRegularFile(path: string): string {
   return readRegularBytes(path).toString("utf8");
 }
 
-/** The same; empty if there is no such file. */
+/** The text of a file, as `readRegularFile` reads it; empty if there is no such file. */
 export function readOrEmpty(path: string): string {
   try {
     return readRegularFile(path);
@@ -50,7 +50,7 @@ export function readRegularBytes(path: string): Buffer {
 const PERMISSIONS = 0o777;
 
 /**
- * Puts a text in the place of a file, whole or not at all, with its mode and owner; a new one is for this user only.
+ * Replaces the text of a file, whole or not at all, and keeps its mode and owner. A new file is for this user only.
  *
  * @throws Error if that is not possible
  */

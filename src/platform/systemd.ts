@@ -5,10 +5,10 @@ import { AF_UNIX, encodeUnixAddress, MSG_NOSIGNAL, SOCK } from "./linux.ts";
 
 const KEEP_ALIVES_PER_WATCHDOG = 3;
 
-/** How often the status is sent if no watchdog is set. */
+/** The time between reports of the status if no watchdog is set. */
 const STATUS_INTERVAL_MS = 5000;
 
-/** The service ends within this time after its last request. */
+/** The time in which the service ends after its last request. */
 const STOP_MARGIN_MS = 5000;
 
 /**
@@ -27,7 +27,7 @@ export function serviceManager(
   return {
     /** The service answers requests. */
     ready: () => send("READY=1"),
-    /** Runs `read`, which reads the service's files again, and reports when it begins and ends. */
+    /** Runs `read`, which reads the service's files again, and reports its beginning and its end. */
     reload(read: () => void): void {
       send("RELOADING=1");
       read();
@@ -36,7 +36,7 @@ export function serviceManager(
     /**
      * The service accepts no new requests; its end may take longer than TimeoutStopSec= of the unit.
      *
-     * @param graceMs how long running requests may take
+     * @param graceMs the time for running requests, in milliseconds
      */
     stopping(graceMs: number): void {
       clearInterval(timer);

@@ -9,7 +9,7 @@ export function userNamed(name: string): User | null {
   return users().find((user) => user.name === name) ?? null;
 }
 
-/** The user with this number; without a name, its group has the same number. */
+/** The user with this number; a user without a name has a group with the same number. */
 export function userWithId(uid: number): User {
   return users().find((user) => user.uid === uid) ?? { name: String(uid), uid, gid: uid };
 }
@@ -30,7 +30,7 @@ export function become({ name, uid, gid }: User): void {
   process.seteuid?.(uid);
 }
 
-/** None on a machine without the file, such as a minimal container. */
+/** The users of this machine; none if it has no /etc/passwd, as in a minimal container. */
 function users() {
   const rows = (tryRead("/etc/passwd") ?? "").split("\n").map((row) => row.split(":"));
   return rows.flatMap(([name, , uid, gid]) =>

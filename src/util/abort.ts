@@ -1,8 +1,8 @@
 /**
- * A controller that a signal aborts too. Not `AbortSignal.any`: Bun keeps what that joins for ever if a listener stays
- * on it.
+ * A controller that a signal aborts too. Not `AbortSignal.any`: Bun keeps the joined signals for ever if a listener
+ * stays on the result. A disposal aborts it.
  *
- * @param afterMs when it aborts by itself, in milliseconds; who needs it no longer disposes of it, which aborts it
+ * @param afterMs milliseconds until it aborts by itself
  */
 export function abortedBy(signal: AbortSignal, afterMs?: number): AbortController & Disposable {
   const controller = new AbortController();

@@ -1,4 +1,4 @@
-/** Bytes do not have the form that they should have: they end too early, or break a rule. */
+/** Bytes break their format: they end too early, or break a rule. */
 export class FormatError extends Error {
   override readonly name: string = "FormatError";
 }

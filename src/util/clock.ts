@@ -5,7 +5,7 @@ export const DAY_MS = 86_400_000;
 export interface Clock {
   /** Milliseconds of a clock that never runs backwards. */
   nowMs(): number;
-  /** Calls `action` once after `delayMs`; the function returned cancels that. */
+  /** Calls `action` once after `delayMs`; returns a function that cancels the call. */
   after(delayMs: number, action: () => void): () => void;
 }
 

@@ -1,7 +1,7 @@
 /** A command as its words: the program and its arguments. */
 export type Command = readonly string[];
 
-/** A command as one line for a shell, which reads each word as it is, whatever characters it has. */
+/** A command as one line for a shell, with quotes around words that the shell would change. */
 export function formatCommand(words: Command): string {
   return words.map(quoteWord).join(" ");
 }

@@ -1,8 +1,9 @@
 /**
- * Makes a fold over a list that grows, such as the events of a run: each element counts once, however often the fold is
- * asked. What it has made is kept by the first element, so that a list can be copied; a shorter list begins anew.
+ * Makes a fold over a list that grows, such as the events of a run. Each element is folded once, however often the fold
+ * is called: results are kept by the first element of a list, so a copy of the list works too. A shorter list starts
+ * anew.
  *
- * @param begin what is made of an empty list
+ * @param begin makes the result for an empty list
  */
 export function foldOf<Element extends object, Made>(
   begin: () => Made,

@@ -68,10 +68,10 @@ export function createLog({ level, format, priorities, write }: LogOptions): Log
   return { writes, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** How long a line waits for others, so that many lines share one write. */
+/** The time that a line waits for others, so that many lines share one write. */
 const GATHER_MS = 10;
 
-/** How many characters may wait for a reader that has stopped reading; further lines are dropped and counted. */
+/** Characters that may wait for a reader that has stopped reading; further lines are dropped and counted. */
 const MAX_WAITING = 1024 * 1024;
 
 /** The destination of lines; standard error as `Bun.stderr.writer()` returns it. */

@@ -1,4 +1,4 @@
-/** An object with the same names, whose values are made of those of another. */
+/** An object with the same names; `make` makes each value from the value of the other object. */
 export function mapValues<Name extends string, Value, Made>(
   values: Readonly<Record<Name, Value>>,
   make: (value: Value, name: Name) => Made,

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 const DEAF_SHARE = 0.05;
 
 /**
- * Milliseconds in which the main thread ran or waited for a processor since it began, as Linux counts them
- * (Documentation/scheduler/sched-stats.rst); 0 where it does not.
+ * Milliseconds that the main thread has run or waited for a processor, as Linux counts them
+ * (Documentation/scheduler/sched-stats.rst); 0 if it does not.
  */
 function awakeMs(): number {
   try {
@@ -17,8 +17,8 @@ function awakeMs(): number {
 }
 
 /**
- * Calls `action` when a peer was silent for so many milliseconds in which this process listened: while it works, or waits for
- * a processor, it hears nothing, and its own packets are late.
+ * Calls `action` when a peer was silent for some milliseconds in which this process listened. While the process works,
+ * or waits for a processor, it hears nothing, and its own packets are late.
  */
 export function afterSilence(silentMs: number, action: () => void) {
   let heardMs = performance.now();

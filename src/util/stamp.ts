@@ -1,4 +1,4 @@
 import { VERSION } from "./version.ts";
 
-/** The details that date a document: when its measurement started, and which version of sixscope measured. */
+/** The details that date a document: the start of its measurement, and the version of sixscope. */
 export const newStamp = () => ({ startedAt: new Date().toISOString(), version: VERSION });

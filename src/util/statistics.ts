@@ -1,10 +1,10 @@
-/** Trials and how many of them failed. */
+/** A number of trials, and the number of failed ones. */
 export interface Trials {
   readonly count: number;
   readonly failed: number;
 }
 
-/** Standard errors within which 95 % of a normal distribution are. */
+/** 95 % of a normal distribution are within this number of standard errors. */
 const Z = 1.96;
 
 /** The share of failures behind some trials, from 0 to 1, with 95 % confidence; Wilson's score interval. */
@@ -17,8 +17,8 @@ export function shareInterval({ count, failed }: Trials): readonly [least: numbe
 }
 
 /**
- * The probability that the first kind of trials has at least its number of the failures of both kinds, if both
- * fail alike: Fisher's exact test, one-sided.
+ * The probability that the first kind of trials has at least as many of all failures as it has, if both kinds fail
+ * alike: Fisher's exact test, one-sided.
  */
 export function fisherExact(one: Trials, other: Trials): number {
   const count = one.count + other.count;
@@ -48,7 +48,7 @@ export function logLikelihood({ count, failed }: Trials, probability: number): n
   );
 }
 
-/** The same if every probability is as likely as any other. */
+/** `logLikelihood` if all probabilities of a failure are equally likely. */
 export const logLikelihoodOfAny = ({ count, failed }: Trials) =>
   -Math.log(count + 1) - logChoose(count, failed);
 
@@ -57,7 +57,7 @@ function logChoose(many: number, some: number): number {
   return logFactorial(many) - logFactorial(some) - logFactorial(many - some);
 }
 
-/** By Stirling's series, whose error is below 1e-9 from 16 on. */
+/** The logarithm of a factorial by Stirling's series, whose error is below 1e-9 from 16 on. */
 function logFactorial(n: number): number {
   if (n < 16) return logFactorial(n + 1) - Math.log(n + 1);
   const x = n + 1;
@@ -65,7 +65,7 @@ function logFactorial(n: number): number {
   return (x - 0.5) * Math.log(x) - x + Math.log(2 * Math.PI) / 2 + series;
 }
 
-/** The probability that at least so many of some trials fail, if each does with a probability below 1. */
+/** The probability that at least `failed` of `count` trials fail, if each fails with a probability below 1. */
 export function atLeastChance({ count, failed }: Trials, probability: number): number {
   let sum = 0;
   for (let at = 0; at < failed; at++) {

@@ -19,7 +19,7 @@ export function safeText(bytes: Uint8Array, maxCharacters: number): string {
   return [...text].slice(0, maxCharacters).join("");
 }
 
-/** Enough of an input to recognise it in a message. */
+/** Characters of an input in a message: enough to recognise it. */
 const QUOTED_CHARACTERS = 80;
 
 /** An input as messages show it: in quotes, cut if it is long. Characters that are not safe to print are escaped. */
@@ -42,18 +42,18 @@ function escaped(unit: string): string {
 
 const pluralOf = (noun: string) => `${noun}${noun.endsWith("s") ? "es" : "s"}`;
 
-/** A count with its noun, which takes an s. */
+/** A count with its noun, whose plural ends in s. */
 export const plural = (count: number, noun: string) =>
   `${count} ${count === 1 ? noun : pluralOf(noun)}`;
 
-/** `0 of 1 SYNs`, `17 of 20 SYNs`: some of all. */
+/** A part of a count: `0 of 1 SYNs`, `17 of 20 SYNs`. */
 export const shareText = (some: number, all: number, noun: string) =>
   `${some} of ${all} ${pluralOf(noun)}`;
 
 /**
  * A message of the API about a parameter, `maxHops: a number from 1 to 64.`, for people.
  *
- * @param nameOf what a face calls the parameter: its label or its option; null if it is what the face is about
+ * @param nameOf the name of the parameter at a face: its label or its option; null for its main parameter, whose name is left out
  */
 export function inTheirWords(
   message: string,
@@ -75,13 +75,13 @@ export function inWords(code: string): string {
 /** A text that begins with a capital letter. */
 export const capitalized = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** The first sentence of a text with its full stop, and the others. */
+/** Splits a text into its first sentence with the full stop, and the others. */
 export function splitSentence(text: string): readonly [first: string, others: string] {
   const end = text.search(/[^.]\. \S/);
   return end === -1 ? [text, ""] : [text.slice(0, end + 2), text.slice(end + 3)];
 }
 
-/** A time of a document as people read it: `2026-11-22 08:00:00 UTC`. */
+/** A time of a document for people: `2026-11-22 08:00:00 UTC`. */
 export const utcText = (iso: string, unit: "second" | "minute" = "second") =>
   `${iso.slice(0, unit === "second" ? 19 : 16).replace("T", " ")} UTC`;
 

@@ -4,7 +4,7 @@ import packageJson from "../../package.json" with { type: "json" };
 declare const BUILD_VERSION: string | undefined;
 declare const BUILD_COMMIT: string | undefined;
 
-/** The version of the build; from source, that in package.json. */
+/** The version of the build; from source, the version in package.json. */
 export const VERSION: string =
   typeof BUILD_VERSION === "undefined" ? packageJson.version : BUILD_VERSION;
 

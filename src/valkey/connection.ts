@@ -4,13 +4,13 @@ import { once } from "../api/schemas.ts";
 import { type Clock, systemClock } from "../util/clock.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
-/** How long a new connection may take, with its TLS handshake and password, in milliseconds. */
+/** The time for a new connection, with its TLS handshake and password, in milliseconds. */
 const CONNECT_MS = 1_000;
 
-/** Why a call got no result: no answer in time, no connection, or an error as the answer. */
+/** The reasons why a call got no result: no answer in time, no connection, or an error as the answer. */
 type Failure = "silent" | "lost" | "refused";
 
-/** A call that got no result; the message says why, without the password. */
+/** A call got no result; the message has the reason, without the password. */
 export class ValkeyError extends Error {
   override readonly name = "ValkeyError";
   readonly failure: Failure;
@@ -33,8 +33,8 @@ export function script<T>(source: string, result: () => z.ZodType<T>) {
 /**
  * Runs a script; throws ValkeyError.
  *
- * @typeParam Missing what it returns instead where it does not throw
- * @param limitMs how long the answer may take
+ * @typeParam Missing the value for a missing answer, if it returns one instead of throwing
+ * @param limitMs the time for the answer, in milliseconds
  */
 export type RunScript<Missing = never> = <T>(
   wanted: Script<T>,
@@ -48,7 +48,7 @@ export type Client = Pick<RedisClient, "send" | "close">;
 
 /**
  * One connection to Valkey or Redis, opened by the first call. It is not repaired: a server that stops never answers the
- * calls under way, so after one that was given up, another connection is opened.
+ * calls under way, so another connection is opened after a call was given up.
  */
 export function createConnection(
   url: string,
@@ -67,14 +67,14 @@ export function createConnection(
       void reply.catch(() => {}).finally(() => (late -= 1));
       reject(new ValkeyError(`no answer within ${limitMs} ms`, "silent"));
     };
-    // Once more around the event loop: if it was blocked, the answer has come and is not read yet.
+    // One more turn of the event loop: if the loop was blocked, the answer may be there unread.
     const cancel = clock.after(limitMs, () => clock.after(1, giveUp));
     reply.then(resolve, reject).finally(cancel);
     return promise;
   };
   /**
-   * The first call has the time to connect instead of its limit. A result that is not as the script's schema says is an
-   * error too.
+   * Runs a script. The first call has the time to connect instead of its limit. A result that breaks the script's
+   * schema is an error too.
    */
   const run: RunScript = async (script, keys, args, limitMs = CONNECT_MS) => {
     const rest = [String(keys.length), ...keys, ...args.map(String)];
@@ -94,7 +94,7 @@ export function createConnection(
   };
   return {
     run,
-    /** True if a call that was given up has no answer yet; later ones get theirs after it. */
+    /** True if a call that was given up has no answer yet; answers to later calls come after it. */
     isLate: () => late > 0,
     close: () => client.close(),
   };

@@ -7,13 +7,13 @@ import { attempt, reasonOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
 import { type RunScript, script } from "./connection.ts";
 
-/** How long keys are trusted that cannot be compared with Valkey, in milliseconds: a revoked one may be among them. */
+/** The time that keys are trusted without Valkey, in milliseconds: a revoked key may be among them. */
 export const MAX_AGE_MS = 86_400_000;
 
-/** Keys in Valkey, with those that were revoked; each takes some 300 bytes there and in memory. */
+/** Keys in Valkey, revoked ones included; each takes some 300 bytes there and in memory. */
 const MAX_KEYS = 10_000;
 
-/** The name of the keys, a hash of records by SHA-256, and that of their version, which each change replaces. */
+/** The names of the keys (a hash of records by SHA-256), and of their version, which each change replaces. */
 type Names = readonly [keys: string, version: string];
 
 /** The version of keys that were never changed. */
@@ -26,7 +26,7 @@ return {redis.call('GET', KEYS[2]) or '${NO_VERSION}', redis.call('HVALS', KEYS[
   () => z.tuple([z.string().max(64), z.array(z.string().max(1024)).max(MAX_KEYS)]),
 );
 
-/** Replaces all records, unless someone has changed keys since a version. What is new comes first, as Valkey may be full. */
+/** Replaces all records, unless the keys have changed since a version. New records come first, because Valkey may be full. */
 const WRITE = script(
   `if (redis.call('GET', KEYS[2]) or '${NO_VERSION}') ~= ARGV[1] then return 0 end
 local kept = {}
@@ -54,10 +54,10 @@ export async function readSharedKeys(run: RunScript, names: Names) {
 }
 
 /**
- * Replaces the keys that instances share, unless someone else has changed any since a version. Without keys it writes
- * nothing: an instance that has some would drop them for a new version that has none.
+ * Replaces the keys that instances share, unless they have changed since a version. It does not write an empty list:
+ * instances would drop their keys for that new version.
  *
- * @returns false if someone has
+ * @returns false if they have changed
  * @throws ValkeyError
  */
 async function writeSharedKeys(
@@ -91,21 +91,21 @@ export async function changeSharedKeys(
 }
 
 /**
- * Keeps a keyring, and its copy on disk, as Valkey has the keys.
+ * Keeps a keyring, and its copy on disk, equal to the keys in Valkey.
  *
- * @param copy the file of the keyring; its time says when it was last current
+ * @param copy the file of the keyring; its modification time is the last time that it was current
  */
 export async function createSharedKeys(run: RunScript, names: Names, copy: string, log: Log) {
   const keyring = await createKeyring(copy, log);
   /** The version that was read last, as a beat returns it, and the last one that cannot be used. */
   let used: string | undefined;
   let unusable: string | undefined;
-  /** When the keys were last as Valkey has them, which is the time of the copy too. */
+  /** The last time that the keys were equal to those in Valkey; the copy has the same time. */
   let currentMs = statSync(copy, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const ageMs = () => Date.now() - currentMs;
   const areOutdated = () => ageMs() > MAX_AGE_MS;
 
-  /** Uses the keys of Valkey. If it has lost all of them, it gets those of this instance. */
+  /** Uses the keys of Valkey. If Valkey has lost all of them, gives it the keys of this instance and returns false. */
   const read = async () => {
     const { version, keys } = await readSharedKeys(run, names);
     const own = keyring.records();
@@ -129,7 +129,7 @@ export async function createSharedKeys(run: RunScript, names: Names, copy: strin
   };
   return {
     keyring,
-    /** Milliseconds since the keys were last as Valkey has them. */
+    /** Milliseconds since the keys were last equal to those in Valkey. */
     ageMs,
     /** True if a key that was revoked may still be among them. */
     areOutdated,
@@ -142,7 +142,7 @@ export async function createSharedKeys(run: RunScript, names: Names, copy: strin
     async follow(version: string): Promise<void> {
       if (version !== used) {
         try {
-          // If it was Valkey that got the keys, the next beat reads them.
+          // If Valkey got the keys of this instance, the next beat reads them.
           if (await read()) used = version;
         } catch (error) {
           if (!(error instanceof KeyFileError)) throw error;
@@ -152,7 +152,7 @@ export async function createSharedKeys(run: RunScript, names: Names, copy: strin
         }
       }
       currentMs = Date.now();
-      // There may be no copy, and then the log has said why.
+      // Without a copy, the log has the reason already.
       attempt(() => utimesSync(copy, currentMs / 1000, currentMs / 1000));
     },
   };

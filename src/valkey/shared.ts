@@ -6,20 +6,20 @@ import { createSharedKeys } from "./keys.ts";
 import { createSharedLimiter } from "./limiter.ts";
 import { createValkey } from "./valkey.ts";
 
-/** How long reading the keys may take, which can be many, in milliseconds. */
+/** The time to read the keys, which can be many, in milliseconds. */
 const KEYS_MS = 2_000;
 
 /** See `openShared`. */
 export type Shared = Awaited<ReturnType<typeof openShared>>;
 
-/** Opens all that instances share. It is loaded only if Valkey is configured, and connects only in `start`. */
+/** Opens the limits and keys that instances share. Loaded only if Valkey is configured; connects only in `start`. */
 export async function openShared(
   address: ValkeyAddress,
   { keysFile, rate }: Pick<Config, "keysFile" | "rate">,
   log: Log,
 ) {
   const valkey = createValkey(address, log);
-  // Beside the file that an instance alone would use, which is not touched.
+  // The file that a single instance would use is not touched.
   const copy = `${keysFile}.copy`;
   const run: RunScript = (wanted, keys, args) => valkey.run(wanted, keys, args, KEYS_MS);
   const keys = await createSharedKeys(run, valkey.names.keys, copy, log);

@@ -6,19 +6,19 @@ import type { Log } from "../util/log.ts";
 import beatSource from "./beat.lua" with { type: "text" };
 import { createConnection, type RunScript, script, ValkeyError } from "./connection.ts";
 
-/** How long a request waits for an answer, in milliseconds; then its instance decides alone. */
+/** The time that a request waits for an answer, in milliseconds; then its instance decides alone. */
 export const GIVE_UP_MS = 50;
 
-/** How often an instance says that it is there and asks whether the keys have changed, in milliseconds. */
+/** The time between beats, in milliseconds: an instance reports its presence, and asks for the version of the keys. */
 export const BEAT_MS = 500;
 
-/** An instance that has not said so for this long is not there, in milliseconds. */
+/** The silence after which an instance counts as gone, in milliseconds. */
 const GONE_MS = 5_000;
 
-/** Among how many an instance that Valkey has not counted yet divides, because there may be others. */
+/** The number of instances that share limits before Valkey has counted them. */
 const ASSUMED_INSTANCES = 20;
 
-/** Instances that are believed, so that no count makes limits vanish. */
+/** The largest believable count of instances; a larger one would make limits vanish. */
 const MAX_INSTANCES = 100_000;
 
 const BEAT = script(beatSource, () => {
@@ -26,15 +26,15 @@ const BEAT = script(beatSource, () => {
   return z.tuple([z.int().min(0), count, z.string().max(64)]);
 });
 
-/** How a call of a request ended. */
+/** The outcome of a call for a request. */
 export type CallOutcome = "answered" | "given_up" | "failed";
 
 /** See `createValkey`. */
 export type Valkey = ReturnType<typeof createValkey>;
 
 /**
- * Valkey or Redis, which several instances share. It may fail at any time, so it is up or down, and a beat finds
- * which. While it is down, or an answer is late, no request waits for it.
+ * Valkey or Redis, which several instances share. It may fail at any time: beats find out whether it is up or down.
+ * While it is down, or an answer is late, no request waits for it.
  *
  * @param clock for tests, as `connect`
  */
@@ -47,13 +47,13 @@ export function createValkey(
   const names = namesBelow(prefix);
   const id = crypto.randomUUID().slice(-12);
   let connection: ReturnType<typeof connect> | null = null;
-  /** Why it is down; null while it is up, and undefined before the first beat. */
+  /** The reason why it is down; null while it is up, and undefined before the first beat. */
   let problem: string | null | undefined;
   let stopBeats: (() => void) | null = null;
   let instances: number | null = null;
   let aheadMs = Date.now() - clock.nowMs();
 
-  /** Makes Valkey down because of the error of a call; an error that is an answer leaves the connection open. */
+  /** Marks Valkey as down after the error of a call; if the error is an answer, the connection stays open. */
   const fail = (error: unknown) => {
     if (!(error instanceof ValkeyError && error.failure === "refused")) {
       connection?.close();
@@ -66,7 +66,7 @@ export function createValkey(
     connection ??= connect();
     return await connection.run(wanted, keys, args, limitMs);
   };
-  /** Takes part in the count of the instances; returns the version of the keys. */
+  /** Adds this instance to the count; returns the version of the keys. */
   const countMe = async (): Promise<string> => {
     const keys = [names.instances, ...names.keys];
     const [nowMs, counted, version] = await run(BEAT, keys, [id, GONE_MS]);
@@ -74,7 +74,7 @@ export function createValkey(
     instances = counted;
     return version;
   };
-  /** @param reason why it is down, null if it is up */
+  /** Notes the state, and logs a change. @param reason why Valkey is down; null if it is up */
   const enter = (reason: string | null) => {
     if (stopBeats === null) return;
     const before = problem;
@@ -96,7 +96,7 @@ export function createValkey(
     try {
       return await used.run(wanted, keys, args, GIVE_UP_MS);
     } catch (error) {
-      // A beat finds whether that was a pause.
+      // The next beat finds out whether Valkey only paused.
       const isSilent = error instanceof ValkeyError && error.failure === "silent";
       outcome = isSilent ? "given_up" : "failed";
       if (!isSilent && used === connection) fail(error);
@@ -113,24 +113,24 @@ export function createValkey(
     get isUp() {
       return problem === null;
     },
-    /** Instances that Valkey counted last, with this one; if it was away, it must count them first. */
+    /** The instances that Valkey counted last, with this one; an assumption before its first answer. */
     get instances() {
       return instances ?? ASSUMED_INSTANCES;
     },
     /** Unix time in milliseconds by Valkey's clock, as far as it is known. */
     nowMs: () => clock.nowMs() + aheadMs,
     /**
-     * Connects, and again whenever it is down, until `close`; resolves after the first attempt.
+     * Connects, and reconnects whenever Valkey is down, until `close`. Resolves after the first attempt.
      *
      * @param onVersion is called with the version of the keys at each beat
      */
     async start(onVersion: (version: string) => Promise<void>): Promise<void> {
       const beat = async () => {
         try {
-          // The first call of a connection has time to connect, so it does not show how fast Valkey is.
+          // The first call of a connection includes the time to connect, so a second call tests the speed.
           if (connection === null) await countMe();
           await onVersion(await countMe());
-          // Unless the call of a request has failed meanwhile.
+          // The call of a request may have failed meanwhile.
           if (connection !== null) enter(null);
         } catch (error) {
           fail(error);
@@ -152,7 +152,7 @@ export function createValkey(
   return valkey;
 }
 
-/** Up, away, or the code of its errors such as LOADING; the log has a line for each change. */
+/** The state for the log: up, away, or the code of its errors such as LOADING. */
 function stateOf(problem: string | null): string {
   return problem === null ? "up" : (/^[A-Z]{2,}\b/.exec(problem)?.[0] ?? "away");
 }
