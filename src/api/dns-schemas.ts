@@ -15,11 +15,11 @@ import {
   whole,
 } from "./schemas.ts";
 
-/** How a question travels, and what DNSSEC says of an answer; the results of the DNS client must fit them. */
+/** The transports of questions, and the verdicts of DNSSEC; the results of the DNS client must fit them. */
 const TRANSPORTS = ["udp", "tcp", "tls", "https"] as const;
 const VERDICTS = ["secure", "insecure", "indeterminate", "bogus"] as const;
 
-/** Fields that can be absent, each for itself. */
+/** Makes each field optional, independently of the others. */
 const optional = <Fields extends Readonly<Record<string, z.ZodType>>>(fields: Fields) =>
   mapValues(fields, (schema) => schema.exactOptional()) as {
     [Name in keyof Fields]: z.ZodExactOptional<Fields[Name]>;
@@ -50,7 +50,7 @@ export const translation = shape("Translation", "An address that leads to a NAT6
   ipv4: ipv4Text("The IPv4 address inside, RFC 6052."),
 }));
 
-/** The fields that the reply of each resolver has, and the details of answers and errors. */
+/** The fields of the reply of each resolver, and of the details of answers and errors. */
 const replyFields = () => ({
   question: record("What the resolver was asked.", {
     name: text("The name as it was asked for, in presentation form."),
@@ -190,7 +190,7 @@ const dnsFinding = shape("DnsFinding", "What explains a difference, or is wrong.
   text: text("The same in a sentence."),
 }));
 
-/** The fields of the details of answers and errors; several resolvers are compared in theirs. */
+/** The fields of the details of answers and errors, with the comparison of several resolvers. */
 export const answerDetails = () => ({
   ...replyFields(),
   ...optional({

@@ -7,13 +7,13 @@ import type { ValueOf } from "./schemas.ts";
 /** The prefix of every path. */
 export const BASE_PATH = "/api/v1";
 
-/** The parameter that says where to measure. */
+/** The parameter that names the locations that measure. */
 export const FROM = "from";
 
 /** The media type of the answer of several locations. */
 export const SEVERAL = "application/json; profile=several";
 
-/** True if an answer of an endpoint is that of several locations. */
+/** True if an answer of an endpoint is from several locations. */
 export const isOfSeveral = ({ several }: Pick<Endpoint, "several">, answer: unknown): boolean =>
   several !== undefined && "locations" in Object(answer);
 
@@ -26,13 +26,13 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The caller's address; null if it is unknown. */
   readonly address: IpAddress | null;
-  /** Aborts with `ENOUGH` when the caller wants the result of an mtr or a search for paths as it is. */
+  /** Aborts with `ENOUGH` when the caller wants the result so far of an mtr or a search for paths. */
   readonly enough?: AbortSignal | undefined;
-  /** Waits, between the rounds of an mtr, for as long as the caller wants no probes. */
+  /** Pauses an mtr between its rounds, for as long as the caller wants no probes. */
   readonly mayGoOn?: (() => Promise<void> | undefined) | undefined;
-  /** Whose share of the slots it uses. */
+  /** The client whose share of the slots it uses. */
   readonly client: string;
-  /** The id of its request, under which the log of an agent has it too. */
+  /** The id of its request, also for the log of an agent. */
   readonly id?: string | undefined;
   /** Called with the address that is probed, for the log. */
   readonly onAddress?: ((ip: string) => void) | undefined;
@@ -59,7 +59,7 @@ export interface Endpoint<
   readonly summary: string;
   readonly description: string;
   readonly needsKey: boolean;
-  /** How many requests one counts as; absent for one. */
+  /** The number of requests that one counts as; absent for one. */
   readonly price?: number;
   readonly parameters: P;
   /** A function, because only the OpenAPI document needs the schema. */
@@ -76,7 +76,7 @@ export interface Endpoint<
   readonly runsElsewhere?: boolean;
   /** Its errors beyond `COMMON_ERRORS` and, if it needs a key, UNAUTHORIZED and KEYS_UNAVAILABLE. */
   readonly errors: readonly ErrorCode[];
-  /** Returns the value of the response, or its JSON if that is always the same. */
+  /** Returns the value of the response, or its JSON if that seldom changes. */
   handle(
     parameters: ValuesOf<P>,
     call: Call,

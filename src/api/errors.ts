@@ -18,14 +18,14 @@ import {
 /** A code of the API's errors. */
 export type ErrorCode = keyof typeof catalogue;
 
-/** What the interface says of an error code. */
+/** The documentation of an error code. */
 interface ErrorRow {
   readonly status: number;
-  /** When it is returned. */
+  /** The cases in which it is returned. */
   readonly meaning: string;
-  /** The headers that its responses have beyond those of all. */
+  /** The headers of its responses beyond those of all responses. */
   readonly headers?: readonly string[];
-  /** Of the OpenAPI document; `note` is what the message says beyond the details. */
+  /** The example of the OpenAPI document; see `message` for `note`. */
   readonly example: { readonly details: object; readonly note?: string };
 }
 
@@ -39,7 +39,7 @@ export interface ErrorKind<Shape extends z.core.$ZodLooseShape = z.core.$ZodLoos
   /**
    * One sentence: what is wrong, and what to do.
    *
-   * @param note what the details do not contain
+   * @param note a part of the sentence that the details do not contain
    */
   message(details: ValueOf<z.ZodObject<Shape, z.core.$strict>>, note?: string): string;
 }
@@ -62,7 +62,7 @@ const query = () => ({
   ).exactOptional(),
 });
 
-/** An error of a question about a name, whose sentence is written by who throws it. */
+/** An error of a question about a name; the code that throws it writes its sentence. */
 const aboutName = <Shape extends z.core.$ZodLooseShape>(details: () => Shape) =>
   kind({ details, message: (_, text = "") => text });
 
@@ -107,7 +107,7 @@ export const ERRORS = {
       const range = `a number from ${minimum} to ${maximum}`;
       const needed = note ?? (allowed ? `one of ${allowed.join(", ")}` : range);
       const count = Array.isArray(value) && `given ${value.length} times; give it once`;
-      // Faces have another name in its place: `inTheirWords`.
+      // Faces replace the name of the parameter by their own: `inTheirWords`.
       return `${parameter}: ${count || (value === null ? `missing; ${needed}` : needed)}.`;
     },
   }),
@@ -211,14 +211,14 @@ export type ErrorDetails<Code extends ErrorCode> = {
   >;
 }[Code];
 
-/** An outcome that the client gets as an error response; without a stack trace, which costs as much as the rest of a refusal. */
+/** An outcome that the client gets as an error response. It has no stack trace, which would cost as much as the rest of a refusal. */
 export class ApiError<Code extends ErrorCode = ErrorCode> implements Error {
   readonly name = "ApiError";
   message: string;
   readonly code: Code;
   readonly details: ErrorDetails<Code>;
 
-  /** @param note what the message says beyond the details; see `ERRORS` */
+  /** @param note for the message; see `ErrorKind` */
   constructor(code: Code, details: ErrorDetails<Code>, note?: string) {
     const { message }: ErrorKind = ERRORS[code];
     this.message = message(details, note);
@@ -236,22 +236,22 @@ export class ApiError<Code extends ErrorCode = ErrorCode> implements Error {
   }
 }
 
-// An error to `instanceof` and to whoever prints it.
+// Makes it an Error for `instanceof` and for code that prints it.
 Object.setPrototypeOf(ApiError.prototype, Error.prototype);
 
-/** The error of the API that was caught; any other is thrown on. */
+/** A caught error as an error of the API; throws any other error. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   throw error;
 }
 
-/** The error for a text that must be an IPv6 address and is not, with what to do if another text is possible too. */
+/** The error for a text that must be an IPv6 address and is not. @param advice if another text is possible too */
 export function invalidAddress(address: string, advice?: string): ApiError {
   const { reason, position } = readIpv6(address) as ParseFailure;
   return new ApiError("INVALID_ADDRESS", { address, reason, position }, advice);
 }
 
-/** Ends the work for a client that has disconnected; no one reads the response. */
+/** The error that ends the work for a client that has disconnected; nobody reads the response. */
 export function clientGone(): DOMException {
   return new DOMException("the client disconnected, or the service is stopping", "AbortError");
 }

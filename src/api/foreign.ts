@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import { attempt } from "../util/errors.ts";
 
-/** Brackets and commas of a document, for each of the bytes that it may have: a value takes more time than its text. */
+/** The limit of brackets and commas for each byte that a document may have: a value takes more time than its text. */
 const VALUES_PER_BYTE = 1 / 16;
 
 /**
- * The value of a JSON text from an agent, a service, a link or a file; undefined if it is none, or beyond a bound.
+ * The value of a JSON text from an agent, a service, a link or a file; undefined if it is not JSON or exceeds a bound.
  *
  * @param revive as for `JSON.parse`
  */
@@ -21,7 +21,7 @@ export function parseForeign(
   return attempt(() => revived("", JSON.parse(text), revive));
 }
 
-/** As `JSON.parse` with a reviver, in a fifth of its time; items of lists have no key. */
+/** The same as `JSON.parse` with a reviver, in a fifth of its time, except that items of lists have no key. */
 function revived(key: string, value: unknown, revive = (_: string, same: unknown) => same) {
   if (Array.isArray(value)) {
     for (const [at, inner] of value.entries()) value[at] = revived("", inner, revive);
@@ -34,12 +34,12 @@ function revived(key: string, value: unknown, revive = (_: string, same: unknown
   return revive(key, value);
 }
 
-/** Ends a check at the first field that is wrong, as a value from outside can have a hundred thousand, and makes no message. */
+/** Ends a check at the first wrong field, because a value from outside can have a hundred thousand, and makes no message. */
 const FIRST_PROBLEM = { abortEarly: true, error: () => "" };
 
 /**
- * Where a value from outside is not as a schema describes it; undefined if it is. The fields that only a newer
- * version has are removed from it.
+ * The first place where a value from outside differs from a schema; undefined if there is none. Removes fields that
+ * only a newer version has.
  */
 export function mismatchOf(schema: z.ZodType, value: unknown): string | undefined {
   removeUnknown(schema, value);
@@ -47,7 +47,7 @@ export function mismatchOf(schema: z.ZodType, value: unknown): string | undefine
   return issue && (issue.path.join(".") || "its top");
 }
 
-/** Removes the fields that a schema does not have; in a union, those that the nearest member does not have. */
+/** Removes the fields that a schema, or the nearest member of a union, does not have. */
 function removeUnknown(schema: z.core.$ZodType, value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   const { def } = (schema as z.core.$ZodTypes)._zod;
@@ -65,7 +65,7 @@ function removeUnknown(schema: z.core.$ZodType, value: unknown): void {
   }
 }
 
-/** The member of a union, and of unions in it, that misses fewest fields of a value, and has fewest others. */
+/** The member of a union, and of unions in it, that is nearest to a value; see `distance`. */
 function nearestIn(schema: z.core.$ZodType, value: object): z.core.$ZodType {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   if (def.type !== "union") return schema;
@@ -74,7 +74,7 @@ function nearestIn(schema: z.core.$ZodType, value: object): z.core.$ZodType {
   return nearest;
 }
 
-/** How many fields of a schema a value lacks, which weigh most, and how many the schema does not have. */
+/** The distance of a value from a schema: missing fields weigh a million times as much as unknown ones. */
 function distance(schema: z.core.$ZodType, value: object): number {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   if (def.type !== "object") return Infinity;

@@ -20,7 +20,7 @@ export const CONSTANT_HEADERS = {
   "Content-Type": "application/json",
 };
 
-/** The header of every response over our own TLS. */
+/** The Strict-Transport-Security header of every response over our own TLS. */
 export const STRICT_TRANSPORT_SECURITY = everywhere["Strict-Transport-Security"].example;
 
 /** The methods of every endpoint. */

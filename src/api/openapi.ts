@@ -92,7 +92,7 @@ function codesOf({ needsKey, errors }: Endpoint): readonly ErrorCode[] {
 /** `PingEvents` for the operation `ping`. */
 const eventsId = ({ operationId: id }: Endpoint) => `${capitalized(id)}Events`;
 
-/** The schema of a stream, as OpenAPI 3.2 has it for sequential media types: the list of its events, whose data are JSON. */
+/** The schema of a stream in the form that OpenAPI 3.2 has for sequential media types: a list of events with JSON data. */
 function describeEvents(endpoint: Endpoint): [id: string, schema: JsonSchema][] {
   const { response, several = response, events } = endpoint;
   if (!events) return [];
@@ -124,7 +124,7 @@ function describeErrors(codes: readonly ErrorCode[]) {
 /** The schema of errors with one of these codes. */
 const errorsOf = (codes: readonly ErrorCode[]) => anyOf(codes.map((code) => errorSchemas()[code]));
 
-/** The schema of what one of these describes. */
+/** The schema of a value that one of these schemas describes. */
 function anyOf(schemas: readonly z.ZodType[]): JsonSchema {
   const references = [...new Set(schemas)].map(referenceTo);
   return references.length === 1 && references[0] ? references[0] : { anyOf: references };
@@ -143,7 +143,7 @@ function describeResponse(
   return {
     description,
     headers: Object.fromEntries(headers),
-    // Generators that know one media type take the first.
+    // Generators that support only one media type take the first.
     content: { "application/json": { schema, examples }, ...further },
   };
 }
@@ -171,7 +171,7 @@ export function describeParameter([name, parameter]: [string, Parameter]) {
     name,
     in: place,
     description,
-    // The schema itself tells whether the parameter may be missing.
+    // The schema shows whether the parameter may be missing.
     required: !schema.safeParse(undefined).success,
     schema: withoutIdentity(z.toJSONSchema(schema, { override: simplify })),
     example,
@@ -201,12 +201,12 @@ function pascalCase(code: string): string {
   return code.toLowerCase().replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The OpenAPI document itself gives the dialect, and the place of a schema is its identity. */
+/** Removes the dialect and the id: the OpenAPI document has the dialect, and a schema's place is its id. */
 function withoutIdentity({ $schema, $id, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** Says the same as zod in fewer words. */
+/** Shortens a schema of zod without changing its meaning. */
 function simplify({ jsonSchema }: { readonly jsonSchema: JsonSchema }): void {
   // The bounds of safe integers say nothing about the API.
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

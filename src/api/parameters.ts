@@ -8,18 +8,18 @@ type Bounds =
   | { readonly allowed: readonly string[] }
   | { readonly minimum: number; readonly maximum: number };
 
-/** A parameter for people, in the OpenAPI document, at the command line and on the page. */
+/** The description of a parameter in the OpenAPI document, at the command line and on the page. */
 interface About<T> {
   readonly description: string;
   readonly example: T;
-  /** Its option, as `-m, --max-hops`, and what the help says of it; without one, commands lack it. */
+  /** Its option, such as `-m, --max-hops`, and its help; without one, commands lack the parameter. */
   readonly option?: { readonly flags: string; readonly help?: string };
-  /** An option for each of several values instead, which may take the port to go with it. */
+  /** An option for each of several values instead, which may also take a port. */
   readonly switches?: Readonly<Record<string, { readonly flags: string; readonly help: string }>>;
   /** Its name on the page, and the hint below its field; without a label, forms lack it. */
   readonly label?: string;
   readonly hint?: string;
-  /** The parameter that it goes with: forms have it where that has another value than its default. */
+  /** The parameter that it depends on: forms show it while that parameter does not have its default. */
   readonly goesWith?: string;
 }
 
@@ -32,10 +32,10 @@ export interface Parameter<T = unknown> extends About<T> {
   /** The value of a request without it. */
   readonly default?: T;
   /**
-   * How many requests one with this value costs, by its work; without it, one.
+   * The number of requests that a request with this value counts as; without it, one.
    *
    * @param values of all parameters that are valid
-   * @param locations those that can measure, by what `from` calls them
+   * @param locations the available locations, by the words of `from`
    */
   price?(
     value: T,
@@ -46,7 +46,7 @@ export interface Parameter<T = unknown> extends About<T> {
   readonly expected?: string;
   /** The value of a segment if the path ends before it; without this, such a path does not exist. */
   readonly whenEmpty?: string;
-  /** The greatest value of a command without `--server`, which runs for its user alone. */
+  /** The greatest value for a command without `--server`, which runs for its user alone. */
   readonly maximumAlone?: number;
   /** True if the option takes seconds, for a parameter in milliseconds. */
   readonly isInSeconds?: boolean;
@@ -77,7 +77,7 @@ function integer(minimum: number, maximum: number, preset: number | undefined) {
   return preset === undefined ? whole.optional() : whole.default(preset);
 }
 
-/** A whole number in ASCII decimal digits, which may be missing; then its value is the default, if there is one. */
+/** A whole number in ASCII decimal digits. If it is missing, its value is the default or undefined. */
 export function integerParameter<Preset extends number | undefined = undefined>({
   minimum,
   maximum,
@@ -97,7 +97,7 @@ export function choiceParameter<const T extends readonly string[]>(
   return { in: "query", schema, bounds: { allowed }, ...others };
 }
 
-/** Parameters with the bounds of a user who is alone. */
+/** Parameters with the wider bounds of a command without `--server`. */
 export function alone(parameters: Parameters): Parameters {
   const widened = (parameter: Parameter): Parameter => {
     const { bounds, maximumAlone: maximum } = parameter;
@@ -123,13 +123,13 @@ export function optionParameter(parameter: Parameter): Parameter {
   };
 }
 
-/** Keeps zod from making messages, which takes longer than all else of a refusal; ours say more. */
+/** Keeps zod from making messages, which would take longer than the rest of a refusal; ours are more specific. */
 const UNSAID = { error: () => "" };
 
 /**
- * Reads an endpoint's parameters and ignores all others, except those whose name differs by case only.
+ * Reads an endpoint's parameters and ignores all others, unless their name differs by case only.
  *
- * @throws ApiError INVALID_PARAMETER for the first that is missing, repeated, not valid or misspelled
+ * @throws ApiError INVALID_PARAMETER for the first parameter that is missing, repeated, not valid or misspelled
  */
 export function readParameters(parameters: Parameters, sent: SentParameters): ValuesOf<Parameters> {
   const values: Record<string, unknown> = {};
@@ -153,15 +153,15 @@ export function readParameters(parameters: Parameters, sent: SentParameters): Va
   return values;
 }
 
-/** As `readParameters`, for one text of each name. */
+/** The same as `readParameters`, for one text of each name. */
 export function readTexts(parameters: Parameters, texts: Readonly<Record<string, string>>) {
   const queries = () => mapValues(texts, (text) => [text]);
   return readParameters(parameters, { param: (name) => texts[name], queries });
 }
 
 /**
- * How many requests one with this query counts as: the price of the endpoint, multiplied by those of its parameters
- * that are valid.
+ * The number of requests that a request with this query counts as: the price of the endpoint, multiplied by the prices
+ * of its valid parameters.
  *
  * @param locations as for `Parameter.price`
  */
@@ -189,11 +189,11 @@ function readQuery(parameters: Parameters, sent: SentParameters) {
   const queries = sent.queries();
   for (const name in queries) {
     if (Object.hasOwn(parameters, name)) continue;
-    const isMeant = (other: string) => other.toLowerCase() === name.toLowerCase();
-    const meant = Object.keys(parameters).find(isMeant);
-    if (meant === undefined) continue;
+    const isSame = (other: string) => other.toLowerCase() === name.toLowerCase();
+    const correct = Object.keys(parameters).find(isSame);
+    if (correct === undefined) continue;
     const details = { parameter: name, value: queries[name]?.[0] ?? null };
-    throw new ApiError("INVALID_PARAMETER", details, `its name is ${meant}`);
+    throw new ApiError("INVALID_PARAMETER", details, `its name is ${correct}`);
   }
   return queries;
 }

@@ -26,7 +26,7 @@ export function named<Shape extends z.core.$ZodLooseShape>(
   return z.strictObject(fields).meta({ id, description });
 }
 
-/** The same, made at its first use, because schemas take time. */
+/** The same as `named`, made at its first use, because schemas take time. */
 export const shape = <Fields extends z.core.$ZodLooseShape>(
   id: string,
   description: string,
@@ -47,11 +47,11 @@ export const record = <Shape extends z.core.$ZodLooseShape>(description: string,
 /** True or false. */
 export const flag = (description: string) => z.boolean().describe(description);
 
-/** A whole number from a least to perhaps a greatest one. */
+/** A whole number with a minimum, and perhaps a maximum. */
 export const whole = (description: string, minimum: number, maximum = Number.MAX_SAFE_INTEGER) =>
   z.int().min(minimum).max(maximum).describe(description);
 
-/** A number from 0 to perhaps a greatest one. */
+/** A number from 0, perhaps with a maximum. */
 export const amount = (description: string, maximum = Number.MAX_SAFE_INTEGER) =>
   z.number().min(0).max(maximum).describe(description);
 
@@ -66,7 +66,7 @@ export const oneOf = <const Words extends readonly string[]>(words: Words, descr
 /** Any text. */
 export const textSchema = once(() => z.string());
 
-/** Only an address, because the answers of agents are checked with it. */
+/** A text that must be an address, because the answers of agents are checked with this schema. */
 const ip = (...versions: (4 | 6)[]) =>
   z.string().refine((text) => versions.some((each) => tryParseIp(text)?.version === each));
 
@@ -78,7 +78,7 @@ export const ipv6Text = (description: string) => ip(6).meta({ format: "ipv6", de
 
 /** The text form of an address of either family. */
 export const ipText = (description: string) =>
-  // Generators read each of these by itself, so each has its type.
+  // Generators read each alternative by itself, so each has its type.
   ip(4, 6).meta({
     anyOf: ["ipv4", "ipv6"].map((format) => ({ type: "string", format })),
     description,
@@ -95,7 +95,7 @@ export const addressType = once(() =>
 /** The name of a place that measures. */
 export const locationName = () => text("The name of the location.");
 
-/** In the details of a result: when, by which version and where it was measured. */
+/** The part of the details of a result with the time, the version and the location of the measurement. */
 export const measured = () => ({
   startedAt: z.iso.datetime().describe("When the measurement started, in UTC."),
   version: text("The version of sixscope that measured."),

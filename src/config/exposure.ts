@@ -4,10 +4,10 @@ import { formatListenAddress, isLoopback, type ListenAddress } from "./listen-ad
 import type { Config } from "./settings.ts";
 
 /**
- * One sentence about the rights of everyone by the settings, and the settings that let others do more, or less, than
- * most operators mean: each with a clause and advice.
+ * One sentence about everyone's rights by the settings, and the risks: settings that let others do more, or less, than
+ * most operators intend, each with a clause and advice.
  *
- * @param keys how many API keys are valid, if that is known; null for an agent, which serves no HTTP API
+ * @param keys the number of valid API keys, if it is known; null for an agent, which serves no HTTP API
  */
 export function exposureOf(config: Config, keys: number | null | undefined) {
   const { nats, location, tls, plainHttpFrom, keylessFrom, trustedProxies, targets } = config;
@@ -17,7 +17,7 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
   const probes = `probes of ${targets.mode === "any" ? whole : `global addresses${also}${but}`}`;
   const asked = nats && location ? [`through ${location} at NATS, ${probes}`] : [];
   const reached = others(config.listen);
-  // Over plain HTTP, and neither a proxy nor a client may use that.
+  // The service has only plain HTTP, and neither a proxy nor a client may use it.
   const isRefusing = tls === null && trustedProxies.prefixes.length + plainHttpFrom.length === 0;
   const [open, refusing] = isRefusing ? [[], reached] : [reached, []];
   const scraped = others(config.metricsListen);
@@ -78,7 +78,7 @@ function isWide(prefix: Prefix): boolean {
 }
 
 const others = (list: readonly ListenAddress[]) => list.filter((address) => !isLoopback(address));
-/** Something about networks, or nothing without any. */
+/** A list with a value about some networks, empty without networks. */
 const of = <T>(list: readonly Prefix[], about: (text: string) => T): T[] =>
   list.length > 0 ? [about(prefixes(list))] : [];
 const prefixes = (list: readonly Prefix[]) => listText(list.map(formatPrefix));

@@ -1,7 +1,7 @@
 import { formatIp, looksLikeIpv4 } from "../addr/ip.ts";
 import { tryParseSocketAddress } from "../addr/socket-address.ts";
 
-/** Where the service listens: a TCP port, or the path of a unix socket. */
+/** An address on which the service listens: a TCP port, or the path of a unix socket. */
 export type ListenAddress =
   | {
       readonly kind: "tcp";
@@ -34,7 +34,7 @@ export function tryParseListenAddress(text: string): ListenAddress | null {
     : { kind: "tcp", hostname, port };
 }
 
-/** Both loopback addresses for `localhost`, which would else mean the first that it resolves to. */
+/** Both loopback addresses for `localhost`, which would otherwise only mean the first address of the name. */
 export function bothFamilies(address: ListenAddress): readonly ListenAddress[] {
   return address.kind === "tcp" && address.hostname === "localhost"
     ? ["127.0.0.1", "::1"].map((hostname) => ({ ...address, hostname }))

@@ -39,16 +39,16 @@ const QUAD9 = "2620:fe::fe,9.9.9.9,2620:fe::9,149.112.112.112";
 /** More requests a minute than one machine can answer; a larger limit is a typing error. */
 const MAX_RATE = 10_000_000;
 
-/** As many as the unit's 256 MB carry: the stream of a trace takes up to 25 KiB, and 64 KiB in the kernel while its client does not read. */
+/** Runs that fit into the unit's 256 MB: the stream of a trace takes up to 25 KiB, and 64 KiB in the kernel while its client does not read. */
 const MAX_RUNS = 3_000;
 
 /** Five minutes: Bun closes any connection that waits longer for its answer. */
 const MAX_STOP_GRACE_MS = 300_000;
 
-/** Of 5,000 watches every ten seconds, four years have less. */
+/** More than four years of 5,000 watches every ten seconds. */
 const MAX_HISTORY_MB = 1_000_000;
 
-/** Problems of one variable that are reported; more of them have one cause. */
+/** Problems of one variable that are reported; further ones have the same cause. */
 const MAX_PROBLEMS = 10;
 
 const CERT = "SIXSCOPE_TLS_CERT";
@@ -62,7 +62,7 @@ const NATS_CREDS = "SIXSCOPE_NATS_CREDS";
 const NOTIFY_URL = "SIXSCOPE_NOTIFY_URL";
 const NOTIFY_SECRET = "SIXSCOPE_NOTIFY_SECRET_FILE";
 
-/** How a line of an environment file must look, so that systemd and people read it alike. */
+/** The form of a line of an environment file that systemd and people read alike. */
 const LINE_FORM =
   "write NAME=value on one line, without export or backslash, with quotes around the whole value or none";
 
@@ -75,13 +75,13 @@ export const ALL_LOCATIONS = "all";
 /** Tags of a location, such as its country, continent and network. */
 export const MAX_TAGS = 16;
 
-/** Zones that are not validated: those of one network. */
+/** Zones that are not validated; one network has a few. */
 const MAX_ZONES = 100;
 
 /** Expected locations; each has a metric of its own. */
 const MAX_EXPECTED = 1000;
 
-/** Which service the command-line tools ask, and its key; the service ignores them. */
+/** The variables with the service that the command-line tools ask, and its key; the service ignores them. */
 export const TOOL_SETTINGS = { server: "SIXSCOPE_SERVER", key: "SIXSCOPE_KEY" } as const;
 
 /** Ports that TCP and UDP probes may use, from the first to the last of each range. */
@@ -100,7 +100,7 @@ const PREFIX_FORM = "an address or a prefix such as 2001:db8::/32 or 10.0.0.0/8"
  * Reads the settings from environment variables; an empty value of a known one means the default.
  *
  * @param folder the folder that relative paths of keys and networks start from, by default the current one
- * @param files where systemd has the variables from; a line that is not clear is a problem
+ * @param files the files from which systemd has the variables; a line that is not clear is a problem
  * @throws ConfigError with every problem at once
  */
 export function parseConfig(
@@ -165,18 +165,18 @@ export function parseConfig(
     locationTags: optional("SIXSCOPE_LOCATION_TAGS", locationNames(MAX_TAGS)) ?? [],
     /** The locations whose absence is shown. */
     locationsExpected: optional("SIXSCOPE_LOCATIONS_EXPECTED", locationNames(MAX_EXPECTED)) ?? [],
-    /** What is watched, and what that has seen. */
+    /** The file of watches, and their history. */
     watchFile: read("SIXSCOPE_WATCH_FILE", join(ownFolder, "watches"), absolutePath),
     historyFile: read("SIXSCOPE_HISTORY_FILE", join(ownFolder, "history.db"), absolutePath),
     historyMaxMb: read("SIXSCOPE_HISTORY_MAX_MB", "256", integer(1, MAX_HISTORY_MB)),
-    /** Who is told of confirmed changes, and with what that is signed; null for nobody. */
+    /** The receiver of confirmed changes, and the secret that signs them; null for none. */
     notify: notifyUrl === null ? null : { url: notifyUrl, secret: notifySecret },
     resolvers: {
       resolver_a: read("SIXSCOPE_RESOLVER_A", CLOUDFLARE, parseServers),
       resolver_b: read("SIXSCOPE_RESOLVER_B", GOOGLE, parseServers),
       resolver_c: read("SIXSCOPE_RESOLVER_C", QUAD9, parseServers),
     },
-    /** The keys from which DNSSEC is validated. */
+    /** The trust anchors of DNSSEC. */
     trustAnchors: optional("SIXSCOPE_TRUST_ANCHORS", anchorsFromFile) ?? ROOT_ANCHORS,
     /** Zones that count as not signed, in lower case with the final dot. */
     unsignedZones: optional("SIXSCOPE_UNSIGNED_ZONES", parseZones) ?? [],
@@ -196,7 +196,7 @@ export function parseConfig(
     pingIntervalMs: bounded("SIXSCOPE_PING_INTERVAL_MS", PING_INTERVAL_MS),
     probeTimeoutMs: bounded("SIXSCOPE_PROBE_TIMEOUT_MS", PROBE_TIMEOUT_MS),
     maxProbes: read("SIXSCOPE_MAX_PROBES", "64", integer(1, MAX_RUNS)),
-    /** How long running requests may take to finish after the signal to stop. */
+    /** The time for running requests to finish after the signal to stop. */
     stopGraceMs: read("SIXSCOPE_STOP_GRACE_MS", "20000", integer(0, MAX_STOP_GRACE_MS)),
     logLevel: read("SIXSCOPE_LOG_LEVEL", "info", choice(LOG_LEVELS)),
     logFormat: read("SIXSCOPE_LOG_FORMAT", "text", choice(LOG_FORMATS)),
@@ -210,14 +210,14 @@ export function parseConfig(
   return Object.freeze(config);
 }
 
-/** The settings that an agent uses: none for clients and keys. */
+/** The settings that an agent uses, without those for clients and keys. */
 export const settingsOfAgent = (settings: Config): Config => ({
   ...settings,
   ...{ listen: [], tls: null, valkey: null, plainHttpFrom: [], keylessFrom: [] },
   trustedProxies: { unix: false, prefixes: [] },
 });
 
-/** Begins like our names, in any case, perhaps with a letter of `SIXSCOPE_` missing, wrong or twice. */
+/** A name that begins like our names, in any case, perhaps with a letter of `SIXSCOPE_` missing, wrong or doubled. */
 const ALMOST_OURS = /^(six_?sc|.{0,3}x_?s{0,2}c?ope)/i;
 
 /** The value of a setting; throws ConfigError for a text that is not valid. */
@@ -228,8 +228,8 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
   const settings: string[] = [];
   const problems: string[] = [];
   for (const { path, unclear } of files) {
-    const why = `systemd ignores it, or reads it otherwise; ${LINE_FORM}`;
-    problems.push(...unclear.map((line) => `line ${line} of ${path}: ${why}`));
+    const problem = `systemd ignores it, or reads it otherwise; ${LINE_FORM}`;
+    problems.push(...unclear.map((line) => `line ${line} of ${path}: ${problem}`));
   }
 
   const report = (name: string, found: readonly string[]) => {
@@ -260,7 +260,7 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
     }
   };
 
-  /** Reports a variable that says nothing without another one. */
+  /** Reports a variable that has no effect without another one. */
   const needs = (name: string, other: string, advice = "") => {
     if (environment[name] && !environment[other]) report(name, [`needs ${other}${advice}`]);
   };
@@ -275,7 +275,7 @@ function settingsReader(environment: NodeJS.ProcessEnv, files: readonly Environm
   const read = <T>(name: string, fallback: string, parse: Parse<T>): T =>
     optional(name, parse) ?? parse(fallback);
 
-  /** Reports variables that are not settings, which is known once all settings are read, and throws. */
+  /** Call it after all settings are read: reports variables that are not settings, and throws if there is a problem. */
   const finish = () => {
     for (const [name, value] of Object.entries(environment)) {
       if (!ALMOST_OURS.test(name) || value === undefined || settings.includes(name)) continue;
@@ -301,13 +301,13 @@ function orRefuse<T>(action: () => T, problem: string): T {
 
 const PEM = "-----BEGIN";
 
-/** True for what may be a URL with a user or password. */
+/** True for a text that may be a URL with a user or password. */
 function hasPassword(text: string): boolean {
   const at = text.indexOf("://");
   return at >= 0 && text.includes("@", at);
 }
 
-/** True if a value is a certificate, a private key or an API key itself, or has a password, which must not appear in a log. */
+/** True for a value that must not appear in a log: a certificate, a private key, an API key, or a URL with a password. */
 export function isSecret(value: string): boolean {
   return value.includes(PEM) || hasPassword(value) || value.startsWith("sx_");
 }
@@ -321,7 +321,7 @@ function integer(minimum: number, maximum: number): Parse<number> {
   };
 }
 
-/** @param form the form of a text that is right, for messages */
+/** @param form the form of a valid text, for messages */
 function matching(isRight: (text: string) => boolean, form: string): Parse<string> {
   return (text) => (isRight(text) ? text : refuse(`must be ${form}`));
 }
@@ -398,7 +398,7 @@ const parseValkeyPrefix = matching(
 const parsePrefixes = list((entry) => {
   const prefix = parsePrefix(entry);
   const plain = unmapPrefix(prefix);
-  // All of them at once are a row of many lists.
+  // Many lists of prefixes have the block of all mapped addresses.
   if (plain === prefix || plain.length === 0) return prefix;
   throw new AddressError(`write ${formatPrefix(plain)}`);
 }, PREFIX_FORM);
@@ -409,7 +409,7 @@ function parseNatsUrl(text: string) {
     (entry) => (/^(nats|tls):\/\/[^/?#]+\/?$/.test(entry) && URL.canParse(entry) ? entry : null),
     "a URL such as nats://nats.example.com:4222 or tls://nats.example.com:4222",
   )(text);
-  // The client itself would take the word of an unencrypted server for it.
+  // The client itself would let an unencrypted server decide about TLS.
   return { servers, tls: servers.some((server) => server.startsWith("tls:")) };
 }
 
@@ -427,7 +427,7 @@ function secretIn(file: string) {
   return bytes.length > 0 ? { file, bytes } : refuse("is empty");
 }
 
-/** The URL of the service under a name with one family, and for IPv4 one where DNS64 does not help. */
+/** The URLs of one family: a name with that family alone, and for IPv4 another that DNS64 does not translate. */
 const MAX_URLS = 2;
 
 /** A host with a name, alone in its URL. */

@@ -1,11 +1,11 @@
-/** Where Valkey is, and the start of all names in it. */
+/** The URL of Valkey, and the prefix of all names in it. */
 export interface ValkeyAddress {
   /** With user name and password. */
   readonly url: string;
   readonly prefix: string;
 }
 
-/** The names of what instances share, below the prefix. */
+/** The names of the data that instances share, with the prefix. */
 export function namesBelow(prefix: string) {
   return {
     instances: `${prefix}instances`,

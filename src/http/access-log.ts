@@ -7,12 +7,12 @@ import type { RequestInfo } from "./request.ts";
 /** Characters of an unknown path in a log line. */
 const MAX_PATH_CHARACTERS = 100;
 
-/** The status in log and metrics if the client disconnected first, as nginx has it. */
+/** The status in log and metrics if the client disconnected first; nginx uses the same. */
 export const CLIENT_GONE = 499;
 
 /**
- * Logs requests and faults; those that cost their sender no quota at the level debug, so that a flood does not fill the
- * log.
+ * Logs requests and faults. Requests that cost their sender no quota have the level debug, so that a flood does not fill
+ * the log.
  *
  * @param clients true if lines contain the addresses of clients
  * @param onAnswered called with each request, logged or not: its status as in the log, and the milliseconds to the
@@ -37,7 +37,7 @@ export function createAccessLog(
       id,
       client: clients ? (address === null ? "unknown" : formatIp(address)) : undefined,
       method,
-      // The pattern, so that lines of one endpoint look alike.
+      // The pattern of the path, so that lines of one endpoint look alike.
       route: route ?? (URL.parse(url)?.pathname ?? url).slice(0, MAX_PATH_CHARACTERS),
       status,
       ms: Math.round(ms * 1000) / 1000,
@@ -52,7 +52,7 @@ export function createAccessLog(
       else void info.ended.then((status) => ended(info, status));
       return response;
     },
-    /** Makes the error of the API of what was thrown; logs the cause of a 500, which its client is not told. */
+    /** Turns a thrown error into an error of the API. Logs the cause of a 500, which the client does not get. */
     explain(error: Error, info: RequestInfo): ApiError {
       const { request, id } = info;
       const isExplained = error instanceof ApiError;

@@ -3,7 +3,7 @@ import { LOOPBACK, type Prefix, prefixContains } from "../addr/prefix.ts";
 import { tryParseSocketAddress } from "../addr/socket-address.ts";
 import type { Config } from "../config/settings.ts";
 
-/** The connection that a request came over. */
+/** The connection of a request. */
 export interface Connection {
   /** The peer's address as the socket gives it; null on a unix socket. */
   readonly peer: string | null;
@@ -48,21 +48,21 @@ export function identifyCaller(
     viaTrustedProxy,
     /** True if a peer that is not trusted sent forwarding headers, which were ignored. */
     untrustedForwarding,
-    /** True if it needs a key; the address of a proxy that is not trusted says nothing about its clients. */
+    /** True if the client needs a key; the address of an untrusted proxy says nothing about its clients. */
     needsKey: untrustedForwarding || !isIn(keylessFrom, address),
   };
 }
 
 /**
- * True if a page of another site made a browser send the request: by Fetch Metadata, or without it by `Origin`, which
- * browsers do not send with a GET to their page's own origin.
+ * True if a browser sent the request for a page of another site: by Fetch Metadata, or without it by `Origin`, which
+ * browsers do not send with a GET to the page's own origin.
  */
 export function isFromOtherSite(headers: Headers): boolean {
   const site = headers.get("sec-fetch-site");
   return site === null ? headers.has("origin") : !["same-origin", "none"].includes(site);
 }
 
-/** Walks the list from its right end past trusted proxies; an invalid entry ends the walk. */
+/** The nearest address that is not a trusted proxy: walks the list from its right end, up to an invalid entry. */
 function forwardedAddress(peer: IpAddress | null, list: string | null, trusted: readonly Prefix[]) {
   let nearest = peer;
   for (const entry of list?.split(",").reverse() ?? []) {
@@ -74,7 +74,7 @@ function forwardedAddress(peer: IpAddress | null, list: string | null, trusted: 
   return nearest;
 }
 
-/** A peer's address; a link-local one has its zone. */
+/** A peer's address, without the zone that a link-local one has. */
 function parsePeer(text: string | null): IpAddress | null {
   const address = tryParseIp(text?.replace(/%.*/, "") ?? "");
   return address && unmapIp(address);

@@ -7,23 +7,23 @@ import type { RequestInfo } from "./request.ts";
 import { respond } from "./respond.ts";
 
 /**
- * Milliseconds between two comments, which keep a quiet connection open: those to us and in proxies. If something
- * waits at two of them and nothing was read between, the client does not read.
+ * Milliseconds between two comments, which keep a quiet connection open, here and in proxies. If events wait at two
+ * comments and nothing was read between them, the client does not read.
  */
 export const COMMENT_INTERVAL_MS = 5000;
 
-/** Bytes of events that may wait for a client; further ones are left out until it reads. */
+/** Bytes of events that may wait for a client; further events are left out until it reads. */
 const MAX_WAITING = 64 * 1024;
 
 /**
- * Streams the events of a handler from the first one on, then its result or its error. Events for which a slow
- * client has no room are left out, as the result has all. A client that does not read ends the run.
+ * Streams the events of a handler from the first one on, then its result or its error. Events are left out while a slow
+ * client has no room for them, because the result has everything. A client that does not read ends the run.
  *
  * @param handle returns the JSON of the result; its signal aborts if the client has gone or does not read
- * @param explain makes the error that is sent from what the handler threw
- * @param isLive true to begin at once, whenever the first event comes
- * @returns the response; `info.ended` has its status when all is said
- * @throws what the handler throws before its first event
+ * @param explain turns a thrown error into the error that is sent
+ * @param isLive true to begin at once, before the first event
+ * @returns the response; `info.ended` resolves with its status at the end of the stream
+ * @throws the error of the handler if it throws before its first event
  */
 export async function streamEvents(
   info: RequestInfo,
@@ -33,7 +33,7 @@ export async function streamEvents(
 ): Promise<Response> {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   let isBegun = isLive;
-  /** True if something waited at the last comment, and nothing was read since. */
+  /** True if events waited at the last comment, and nothing was read since. */
   let isStuck = false;
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(
     {
@@ -54,7 +54,7 @@ export async function streamEvents(
   };
   const onEvent: Call["onEvent"] = (name, data, mayTell = () => true) => {
     const text = JSON.stringify(data);
-    // The size is null after the client has gone, and then writing fails, which its signal says too.
+    // The size is null after the client has gone.
     if ((client.desiredSize ?? 0) > 0 && mayTell(Buffer.byteLength(text))) tell(name, text);
   };
   const comments = setInterval(() => {

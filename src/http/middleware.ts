@@ -12,13 +12,13 @@ import type { RequestInfo } from "./request.ts";
 import { PREFLIGHT_HEADERS, respond } from "./respond.ts";
 
 /**
- * The share of responses without cost to the client that close the connection, chosen at random: a page
- * nearly always keeps its connection for the next request, and a flood loses its own within some dozens of
- * answers, 20 KB as a rule. More often costs more than the answers: a new connection is dearer than either.
+ * The share of free responses that close the connection, chosen at random. A page nearly always keeps its
+ * connection for the next request, and a flood loses its own after some dozens of answers, about 20 KB. A larger
+ * share would cost more than it saves, because a new connection costs more than an answer.
  */
 const FREE_CLOSES = 1 / 32;
 
-/** Requests a minute for the page and its files, which cost nothing of the API's limit: one view is five at most. */
+/** Requests a minute for the page and its files, which do not count towards the API's limit: a view has at most five. */
 const PAGE_RATE = { anonymous: 300, prefix: 3_000 };
 
 /** Request ids that are accepted from a trusted proxy. */
@@ -39,13 +39,13 @@ export interface Env {
   readonly Variables: { info: RequestInfo };
 }
 
-/** What the middleware needs to know of a path. */
+/** The facts about a path that the middleware needs. */
 export interface Route {
   /** The patterns of all spellings of the path, the main one first; none if it does not exist. */
   readonly patterns: readonly string[];
-  /** How many requests one counts as; without this, one. */
+  /** The number of requests that one counts as; without this, one. */
   price?(context: Context<Env>): number;
-  /** True for a request for the page, whose limit is its own. */
+  /** True for a request for the page, which has a limit of its own. */
   isPage?(accept: string | null): boolean;
 }
 
@@ -58,9 +58,9 @@ export interface MiddlewareDependencies {
 }
 
 /**
- * Makes the middleware, which identifies and counts each request. It returns the response to a preflight, null for
- * a request that may be handled, and throws the ApiError of one that is refused: plain HTTP, over the rate limit, no
- * valid Host, or an unknown method.
+ * Makes the middleware, which identifies and counts each request. It returns the response to a preflight, or null for
+ * a request that may be handled. It throws an ApiError for a request with plain HTTP, over the rate limit, without a
+ * valid Host, or with an unknown method.
  */
 export function createMiddleware({ config, keyring, log, shared }: MiddlewareDependencies) {
   const { rate } = config;
@@ -101,7 +101,7 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
         "X-RateLimit-Remaining": String(state.remaining),
         "X-RateLimit-Reset": String(state.resetSeconds),
       };
-      // Bun reads on while responses pile up, so a connection must not get many that cost no quota.
+      // Bun reads on while responses pile up, so a connection must not get many free ones.
       const isFree = !secure || !state.allowed || isPreflight;
       if (draining || (isFree && Math.random() < FREE_CLOSES)) headers["Connection"] = "close";
       if (connection.encrypted) headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY;
@@ -116,7 +116,7 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
   };
 }
 
-/** Like `then`, but without a promise where the value is there, because Bun answers those requests faster. */
+/** Like `then`, but without a promise if the value is there, because Bun answers such requests faster. */
 export function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>) {
   return value instanceof Promise ? value.then(next) : next(value);
 }
@@ -124,7 +124,7 @@ export function whenDone<T, U>(value: T | Promise<T>, next: (value: T) => U | Pr
 /** The API key that a request has in `X-API-Key` or as a bearer token, RFC 6750; null if it has none. */
 export function sentKey(headers: Headers): string | null {
   const bearer = /^Bearer +([^ ].*)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  // Programs send the header empty that have no key in it.
+  // Programs without a key may send the header empty.
   return headers.get("x-api-key") || bearer || null;
 }
 
@@ -141,17 +141,17 @@ function refuse(
   }
   if (!allowed && price > limit) {
     const details = { parameter: "query", value: request.url.replace(/^[^?]*/, "") };
-    const dear = `counts as ${price}, and the limit is ${limit} in ${WINDOW_SECONDS} seconds; ask for less at once, or with a key of a higher limit`;
-    throw new ApiError("INVALID_PARAMETER", details, dear);
+    const tooDear = `counts as ${price}, and the limit is ${limit} in ${WINDOW_SECONDS} seconds; ask for less at once, or with a key of a higher limit`;
+    throw new ApiError("INVALID_PARAMETER", details, tooDear);
   }
   if (!allowed) {
-    const left = `has ${remaining} left, and this request counts as ${price}`;
+    const tooFew = `has ${remaining} left, and this request counts as ${price}`;
     const details = { limit, windowSeconds: WINDOW_SECONDS, retryAfterSeconds };
-    throw new ApiError("RATE_LIMITED", details, remaining > 0 ? left : undefined);
+    throw new ApiError("RATE_LIMITED", details, remaining > 0 ? tooFew : undefined);
   }
   const { url, method, headers } = request;
   const host = headers.get("host");
-  // Without a usable Host the URL is relative, and its path cannot be trusted. Two are joined by a comma.
+  // Without a usable Host, the URL is relative and its path cannot be trusted. Two Hosts are joined by a comma.
   if (url.startsWith("/") || host?.includes(",")) {
     const details = { parameter: "Host", value: host };
     const advice = "send the service's host name and port in one header Host";

@@ -6,7 +6,7 @@ import type { Caller } from "./client-address.ts";
 /** A request before it is routed. */
 export interface RequestInfo {
   readonly request: Request;
-  /** When it came, by `performance.now()`. */
+  /** The time of its arrival, by `performance.now()`. */
   readonly startMs: number;
   readonly id: string;
   readonly caller: Caller;
@@ -16,7 +16,7 @@ export interface RequestInfo {
   readonly headers: Readonly<Record<string, string>>;
   /** Keeps the connection open for a handler that may be silent for this time. */
   readonly allowSeconds: (seconds: number) => void;
-  /** True if it costs its client nothing of its limit: plain HTTP, a preflight, or over the limit. */
+  /** True if it does not count towards the client's limit: plain HTTP, a preflight, or over the limit. */
   readonly isFree: boolean;
   /** True if it is for the page or one of its files, not for the API. */
   readonly isPage: boolean;
@@ -30,7 +30,7 @@ export interface RequestInfo {
   ended?: Promise<number>;
 }
 
-/** True if a request wants one media type, or one encoding, rather than another; RFC 9110 section 12.5. A client that takes both alike gets the other. */
+/** True if a client prefers one media type, or one encoding, to another; false if it has no preference; RFC 9110 section 12.5. */
 export function prefers(accept: string | null, type: string, other: string): boolean {
   const ranges = parseAccept(accept?.toLowerCase() ?? "");
   const quality = (range: string) => ranges.find(({ type }) => type === range)?.q;
@@ -39,7 +39,7 @@ export function prefers(accept: string | null, type: string, other: string): boo
   return named === undefined ? wanted > 0 && wanted >= unnamed : wanted > named;
 }
 
-/** True if a client has what a weak ETag names, by the list in `If-None-Match`; RFC 9110 section 13.1.2. */
+/** True if the list in `If-None-Match` has a weak ETag, so that the client has the content; RFC 9110 section 13.1.2. */
 export function hasAlready({ headers }: Request, etag: string): boolean {
   const known = headers.get("if-none-match")?.split(",") ?? [];
   return known.some((each) => each.trim().replace(/^(?!W\/)/, "W/") === etag);

@@ -13,7 +13,7 @@ export const PREFLIGHT_HEADERS = {
 } as const;
 
 /**
- * Responds with JSON, or the text that the extra headers describe, and the headers of the request.
+ * Responds with JSON, or with the media type of the extra headers, and the headers of the request.
  *
  * @param body null for none
  * @param extra further headers
@@ -27,22 +27,22 @@ export function respond(
   const response = new Response(body, { status, headers: CONSTANT });
   const all = response.headers;
   for (const [name, value] of Object.entries({ ...headers, ...extra })) all.set(name, value);
-  // Hono drops the body, by which Bun would know the length.
+  // Hono drops the body, so Bun cannot know the length.
   if (request.method === "HEAD" && (typeof body === "string" || body instanceof Uint8Array)) {
     all.set("Content-Length", String(Buffer.byteLength(body)));
   }
   return response;
 }
 
-/** Texts that are kept compressed: the files of the page, and a few more, which change now and then. */
+/** Texts that are kept compressed: the files of the page, and a few others that change now and then. */
 const MAX_ZIPPED = 32;
 
-/** By ETag. */
+/** The compressed texts by ETag. */
 const zipped = new Map<string, Uint8Array<ArrayBuffer>>();
 
 /**
- * Like `respond`, for a text that seldom changes: compressed once, and sent so to clients that accept it; those
- * that have it already get a 304.
+ * Like `respond`, for a text that seldom changes. It is compressed once for all clients that accept that; a client
+ * that already has the text gets a 304.
  */
 export function respondZipped(
   info: RequestInfo,

@@ -1,4 +1,4 @@
-/** Makes a leaked key easy to search for. */
+/** The prefix of every key, which makes a leaked key easy to search for. */
 const KEY_PREFIX = "sx_";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -22,13 +22,13 @@ export function generateApiKey(): string {
   return body + checksum(body);
 }
 
-/** True if a text has the form of a key and the right checksum; only then it is worth a look-up. */
+/** True if a text has the form of a key and the right checksum; only such a text is looked up. */
 export function isWellFormedApiKey(text: string): boolean {
   const end = -CHECKSUM_CHARACTERS;
   return KEY_FORM.test(text) && text.slice(end) === checksum(text.slice(0, end));
 }
 
-/** The SHA-256 of a key in hex, the only thing that is stored of it. */
+/** The SHA-256 of a key in hex; nothing else of it is stored. */
 export function hashApiKey(key: string): string {
   return Bun.SHA256.hash(key, "hex");
 }

@@ -5,7 +5,7 @@ import { ownName } from "../platform/users.ts";
 import { formatCommand } from "../util/command.ts";
 import { errorCode, reasonOf } from "../util/errors.ts";
 
-/** A name must be readable in logs and lists. */
+/** The form of a key's name, which must be readable in logs and lists. */
 const KEY_NAME_FORM = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 
 const keyRecordSchema = () =>
@@ -21,19 +21,19 @@ const keyRecordSchema = () =>
     revoked: z.iso.datetime().optional(),
   });
 
-/** Functions, because building schemas takes time, and a file is read seldom. */
+/** The schemas are functions, because building them takes time, and the file is seldom read. */
 const keyFileSchema = () =>
   z.strictObject({ version: z.literal(1), keys: z.array(keyRecordSchema()) });
 
 /** The row of the keys file for one key, without the key itself. */
 export type KeyRecord = Readonly<z.infer<ReturnType<typeof keyRecordSchema>>>;
 
-/** The keys cannot be read, parsed or written; the message says where they are and why. */
+/** The keys cannot be read, parsed or written; the message has the place and the reason. */
 export class KeyFileError extends Error {
   override readonly name = "KeyFileError";
 }
 
-/** True if a text can be the name of a new key; lists must show no two names alike. */
+/** True if a text can be the name of a new key. Two names must not look the same in lists, so spaces are limited. */
 export function isNewKeyName(text: string): boolean {
   return KEY_NAME_FORM.test(text) && !/ {2}| $/.test(text);
 }
@@ -64,7 +64,7 @@ export function readKeyFile(path: string): readonly KeyRecord[] {
 /**
  * The keys in texts of one record each.
  *
- * @param source where they come from, for messages
+ * @param source the place of the texts, for messages
  * @throws KeyFileError if one cannot be parsed
  */
 export const parseRecords = (texts: readonly string[], source: string) =>

@@ -5,10 +5,10 @@ import type { Log } from "../util/log.ts";
 import { hashApiKey, isWellFormedApiKey } from "./api-key.ts";
 import { isActive, KeyFileError, type KeyRecord, readKeyFile } from "./key-file.ts";
 
-/** How often the keys of running requests are checked, in milliseconds. */
+/** The time between checks of the keys of running requests, in milliseconds. */
 const CHECK_MS = 200;
 
-/** Keys by their SHA-256, which whoever looks for a key cannot choose. */
+/** Keys by their SHA-256, which the sender of a key cannot choose. */
 export type KeysByHash = ReadonlyMap<string, KeyRecord>;
 
 /** See `createKeyring`. */
@@ -16,7 +16,7 @@ export type Keyring = Awaited<ReturnType<typeof createKeyring>>;
 
 /**
  * The keys of a file, which it reads again after each change. If the file exists and cannot be used, it
- * logs an error; then the keys that it had stay in use.
+ * logs an error, and the old keys stay in use.
  */
 export async function createKeyring(path: string, log: Log) {
   let keys: KeysByHash = new Map();
@@ -47,11 +47,11 @@ export async function createKeyring(path: string, log: Log) {
   await read();
   return {
     ...file,
-    /** True if the file could be used, at the start or since. */
+    /** True if the file could be used at least once. */
     isUsable: () => isUsable,
-    /** All keys, also those that are not valid. */
+    /** All keys, also invalid ones. */
     records: () => [...keys.values()],
-    /** How many keys are valid now. */
+    /** The number of keys that are valid now. */
     activeCount,
     replace,
     /** The record of a key that is valid now, or null. */

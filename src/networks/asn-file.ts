@@ -7,7 +7,7 @@ import { reasonOf } from "../util/errors.ts";
 import { printable } from "../util/text.ts";
 import type { NetworkTable } from "./network.ts";
 
-/** The names of a record's fields: GeoLite and DB-IP Lite, IPinfo Lite, iptoasn; then older files of IPinfo. */
+/** The names of a record's fields in GeoLite and DB-IP Lite, IPinfo Lite, iptoasn, and older files of IPinfo. */
 const NUMBER_FIELDS = ["autonomous_system_number", "asn", "as_number", "AS_number"];
 const NAME_FIELDS = [
   "autonomous_system_organization",
@@ -17,7 +17,7 @@ const NAME_FIELDS = [
   "name",
 ];
 
-/** Where files contain IPv4. */
+/** The part of the IPv6 space in which files contain IPv4. */
 const IPV4_PART = parsePrefix("::/96");
 
 /** Zero bytes between the tree and the data. */
@@ -25,13 +25,13 @@ const SEPARATOR_BYTES = 16;
 
 const MAX_ASN = 0xffff_ffff;
 
-/** Values of a record, with those that its pointers lead to; the largest known records have a hundred. */
+/** Values of a record, including those behind its pointers; the largest known records have a hundred. */
 const MAX_VALUES = 1_000;
 
-/** How many values may still be decoded. */
+/** The number of values that may still be decoded. */
 let valuesLeft = 0;
 
-// In an executable, the import is the whole module.
+// In the built executable, the import is the whole module.
 const Decoder = ("default" in decoder ? decoder.default : decoder) as typeof decoder;
 
 // The library follows every pointer, so a few maps that lead to each other keep it busy for ever.
@@ -42,7 +42,7 @@ Decoder.prototype.decode = function (offset) {
   return decode.call(this, offset);
 };
 
-/** Decodes no more than the values of a record, and throws an error for more. */
+/** Runs a read that may decode `MAX_VALUES` values; throws an error for more. */
 function bounded<T>(read: () => T): T {
   valuesLeft = MAX_VALUES;
   return read();
@@ -51,7 +51,7 @@ function bounded<T>(read: () => T): T {
 /**
  * Reads a file in the MaxMind DB format that contains autonomous systems.
  *
- * @throws Error that says which file and why, if it cannot be read, or is not such a file
+ * @throws Error with the file and the reason, if it cannot be read or is not such a file
  */
 export function readAsnFile(path: string): NetworkTable {
   const reader = openReader(path);
@@ -59,7 +59,7 @@ export function readAsnFile(path: string): NetworkTable {
   return {
     summary: `${databaseType} of ${buildEpoch.toISOString().slice(0, 10)}`,
     find(ip) {
-      // Files without IPv6 would take the first bits for IPv4.
+      // A file without IPv6 would read the first bits of an IPv6 address as IPv4.
       if (ip.version === 6 && (ipVersion === 4 || prefixContains(IPV4_PART, ip))) return null;
       const [record, length] = bounded(() => reader.getWithPrefixLength(formatIp(ip)));
       const asn = asnOf(fieldOf(record, NUMBER_FIELDS));
@@ -83,7 +83,7 @@ function openReader(path: string) {
       binaryFormatMajorVersion === 2 &&
       !Number.isNaN(buildEpoch.getTime());
     if (!isValid) throw new Error("its metadata is not valid");
-    // Most damage shows here, before the first look-up.
+    // Reads one address of each part, because most damage shows here.
     for (let part = 0; part < 256; part++) {
       for (const ip of [`${part}.0.0.0`, `${part.toString(16)}00::`]) bounded(() => reader.get(ip));
     }
@@ -101,7 +101,7 @@ function fieldOf(record: unknown, names: readonly string[]): unknown {
   return names.map((name) => fields[name]).find((value) => value !== undefined);
 }
 
-/** From 64496, "64496" or "AS64496". */
+/** The number in 64496, "64496" or "AS64496". */
 function asnOf(value: unknown): number | null {
   const [, digits] = /^(?:AS)?([0-9]{1,10})$/i.exec(String(value)) ?? [];
   const asn = Number(digits);

@@ -4,16 +4,16 @@ import { orThrow } from "../util/errors.ts";
 import { printable, quote } from "../util/text.ts";
 import type { NetworkTable } from "./network.ts";
 
-/** The first line of many CSV files. */
+/** The header line that many CSV files have. */
 const HEADER = /^prefix,name$/i;
 
 /** A name that contains a comma or a quotation mark, RFC 4180 section 2. */
 const QUOTED = /^"((?:[^"]|"")*)"$/;
 
 /**
- * Reads a CSV file of networks: `prefix,name` on each line; empty lines and those with # are comments.
+ * Reads a CSV file of networks: `prefix,name` on each line; empty lines and lines that begin with # are ignored.
  *
- * @throws Error that says which file and why, if it cannot be read, or a line is not valid
+ * @throws Error with the file and the reason, if it cannot be read or a line is not valid
  */
 export function readNetworksFile(path: string): NetworkTable {
   /** Names by prefix, and the lengths of the prefixes of each family. */

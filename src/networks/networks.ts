@@ -10,8 +10,8 @@ import { readNetworksFile } from "./networks-file.ts";
 export type Networks = NonNullable<Awaited<ReturnType<typeof openNetworks>>>;
 
 /**
- * Opens the files that the operator has named; null if there are none. The first one that knows an address wins, and
- * one that cannot be used is logged.
+ * Opens the files that the operator has named; null if there are none. The first file that has an address wins. A file
+ * that cannot be used is logged.
  */
 export async function openNetworks({ networksFile, asnFile }: Config["networkFiles"], log: Log) {
   const files = networksFile === null ? [] : [openFile(networksFile, readNetworksFile, log)];
@@ -25,7 +25,7 @@ export async function openNetworks({ networksFile, asnFile }: Config["networkFil
     for (const file of files) file[action]();
   };
   return {
-    /** How often a file was read again, by outcome. */
+    /** The numbers of further reads of the files, by outcome. */
     get reads() {
       const count = (outcome: "done" | "failed") =>
         files.reduce((sum, { reads }) => sum + reads[outcome], 0);
@@ -38,7 +38,7 @@ export async function openNetworks({ networksFile, asnFile }: Config["networkFil
     },
     /** Starts to follow the files. */
     watch: all("watch"),
-    /** Reads the files again; one that cannot be used is logged, and its old content stays in use. */
+    /** Reads the files again. A file that cannot be used is logged, and its old content stays in use. */
     reload: all("reload"),
   };
 }
@@ -64,7 +64,7 @@ function openFile(path: string, readTable: (path: string) => NetworkTable, log: 
       try {
         return table?.find(ip) ?? null;
       } catch (error) {
-        // Reading the file does not show that one of its records is damaged.
+        // A damaged record does not show when the file is read.
         log.error(`${path} is damaged: ${reasonOf(error)}; it is not used until it changes`);
         table = null;
         return null;
