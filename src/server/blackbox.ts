@@ -139,28 +139,14 @@ export async function probeResponse(
 ): Promise<Response> {
   const startMs = performance.now();
   const { searchParams: query } = new URL(request.url);
-  const sent = Object.fromEntries([...query.keys()].map((name) => [name, query.getAll(name)]));
-  const from = query.get(FROM);
   const signal = signalOf(request);
   let module: Module = MODULES.ping6;
   let outcomes: readonly Outcome[];
   try {
-    const read = (parameters: Parameters) =>
-      readParameters(parameters, { param: () => undefined, queries: () => sent });
-    module = MODULES[read({ module: MODULE })["module"] as keyof typeof MODULES];
-    const endpoint = servedEndpoint(toolNamed(module.tool));
-    const hasTarget = endpoint.path.includes("{");
-    const whole = hasTarget ? (read({ target: TARGET })["target"] as string) : "";
-    const [, address, name, port] = (module.texts && WITH_PORT.exec(whole)) || [];
-    const target = address ?? name ?? whole;
-    // Routers that choose by flow label use the same path at each scrape.
-    const flowLabel = [String(Bun.hash.crc32(target) & MAX_FLOW_LABEL)];
-    const texts = { flowLabel, names: ["no"], count: ["10"], ...module.texts, ...sent };
-    const all = port ? { ...texts, port: [port, ...(sent["port"] ?? [])] } : texts;
-    const given = { param: () => target, queries: () => all };
-    const values = readParameters(endpoint.parameters, given);
+    const wanted = readRequest(query);
+    module = wanted.module;
     const call = { signal, address: null, client: "probe", allowSeconds };
-    const result = (await endpoint.handle(values, call, services)) as Result;
+    const result = (await wanted.endpoint.handle(wanted.values, call, services)) as Result;
     outcomes = result.locations ?? [{ location: result.details?.location, result }];
   } catch (error) {
     const apiError = error instanceof ApiError ? error : null;
@@ -169,7 +155,8 @@ export async function probeResponse(
       return Response.json(apiError.body, { status: 503 });
     if (apiError === null && !signal.aborted) throw error;
     const code = apiError?.code ?? "TIMEOUT";
-    outcomes = (from?.split(",") ?? [undefined]).map((location) => ({ location, error: { code } }));
+    const locations = query.get(FROM)?.split(",") ?? [undefined];
+    outcomes = locations.map((location) => ({ location, error: { code } }));
   }
   const seconds = (performance.now() - startMs) / 1000;
   const measured = outcomes.map(({ location, ...outcome }) => ({
@@ -177,13 +164,32 @@ export async function probeResponse(
     readings: readingsOf(module, outcome, seconds),
   }));
   const families = (Object.keys(HELP) as (keyof typeof HELP)[]).flatMap((name): Metric[] => {
-    const read = measured.flatMap(({ place, readings: { [name]: reading } }) =>
+    const samples = measured.flatMap(({ place, readings: { [name]: reading } }) =>
       samplesOf(reading ?? []).map(([labels, value]) => [{ ...place, ...labels }, value] as const),
     );
     const type = name === "probe_rtt_seconds" ? "summary" : "gauge";
-    return read.length === 0 ? [] : [{ ...gauge(name, HELP[name], () => read), type }];
+    return samples.length === 0 ? [] : [{ ...gauge(name, HELP[name], () => samples), type }];
   });
   return respondMetrics(families);
+}
+
+/** The module that a request names, its endpoint, and the values of the endpoint's parameters. Throws ApiError. */
+function readRequest(query: URLSearchParams) {
+  const sent = Object.fromEntries([...query.keys()].map((name) => [name, query.getAll(name)]));
+  const read = (parameters: Parameters) =>
+    readParameters(parameters, { param: () => undefined, queries: () => sent });
+  const module: Module = MODULES[read({ module: MODULE })["module"] as keyof typeof MODULES];
+  const endpoint = servedEndpoint(toolNamed(module.tool));
+  const hasTarget = endpoint.path.includes("{");
+  const destination = hasTarget ? (read({ target: TARGET })["target"] as string) : "";
+  const [, address, name, port] = (module.texts && WITH_PORT.exec(destination)) || [];
+  const target = address ?? name ?? destination;
+  // Routers that choose by flow label use the same path at each scrape.
+  const flowLabel = [String(Bun.hash.crc32(target) & MAX_FLOW_LABEL)];
+  const texts = { flowLabel, names: ["no"], count: ["10"], ...module.texts, ...sent };
+  const queries = port ? { ...texts, port: [port, ...(sent["port"] ?? [])] } : texts;
+  const given = { param: () => target, queries: () => queries };
+  return { module, endpoint, values: readParameters(endpoint.parameters, given) };
 }
 
 /** The readings of an outcome; without `probe_success` if the outcome says nothing about the target. */
