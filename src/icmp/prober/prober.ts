@@ -62,7 +62,7 @@ export interface ProbeRequest extends Omit<OutgoingPacket, "message"> {
   readonly onForged?: (from: Ipv6Address, type: number, parameter: number) => void;
 }
 
-/** How a probe ends. */
+/** The end of a probe. */
 export type Answer =
   | Response
   | { readonly kind: "timeout" | "aborted" }
@@ -121,7 +121,7 @@ export class Prober {
   readonly clock: Clock;
   /** The gate through which its probes leave. */
   readonly gate: Gate;
-  /** Why it has no raw socket and can only ping; null if it has one. */
+  /** The reason why it has no raw socket and can only ping; null if it has one. */
   readonly withoutRaw: NoIcmp | null;
   /** The number of each event since the prober was opened. */
   readonly counters = {
@@ -177,7 +177,7 @@ export class Prober {
     this.#tag = this.#randomBytes(1).readUInt8();
     this.#renewMs = clock.nowMs() + TAG_MS;
     this.#socket = openSocket(this.#tag);
-    this.#socket.onArrival(() => this.#read());
+    this.#socket.onArrival(() => this.readArrived());
   }
 
   /** Probes without an answer so far. */
@@ -246,12 +246,7 @@ export class Prober {
     const heard = this.#listening.getOrInsertComputed(signal, () => new AbortController());
     const waitMs = untilMs - this.clock.nowMs();
     await pause(this.clock, waitMs, this.signalFor(signal, heard.signal));
-    this.#read();
-  }
-
-  /** Reads all arrived packets. Call it before a decision at a set time: a timer can fire before the kernel's signal. */
-  catchUp(): void {
-    this.#read();
+    this.readArrived();
   }
 
   /** Aborts all probes and closes the socket. */
@@ -340,7 +335,7 @@ export class Prober {
    * expires, or null if none is left.
    */
   #expire({ probes }: Run): number | null {
-    const readUntilMs = this.#read();
+    const readUntilMs = this.readArrived();
     let nextMs: number | null = null;
     for (const probe of probes) {
       const { answer, expiryMs, request } = probe;
@@ -389,7 +384,7 @@ export class Prober {
   /** Frees the probes whose quarantine is over, after a read. A probe with a long timeout delays those behind it. */
   #sweep(): void {
     this.#sweptMs = this.clock.nowMs();
-    const readUntilMs = this.#read();
+    const readUntilMs = this.readArrived();
     for (const [key, { sentMs, request }] of this.#probes) {
       if (sentMs + request.timeoutMs + QUARANTINE_MS > readUntilMs) break;
       this.#probes.delete(key);
@@ -408,8 +403,12 @@ export class Prober {
     this.#renewMs = nowMs + TAG_MS;
   }
 
-  /** Reads arrived packets. Returns the time up to which all of them have been read. */
-  #read(): number {
+  /**
+   * Reads arrived packets. Call it before a decision at a set time: a timer can fire before the kernel's signal.
+   *
+   * @returns the time up to which all packets have been read
+   */
+  readArrived(): number {
     const nowMs = this.clock.nowMs();
     let readUntilMs = -Infinity;
     if (nowMs < this.#restMs) return readUntilMs;
@@ -421,7 +420,7 @@ export class Prober {
       if (packet.readMs >= nowMs + TURN_MS) break;
     }
     this.#restMs = nowMs + GRACE_MS;
-    this.clock.after(GRACE_MS, () => this.#read());
+    this.clock.after(GRACE_MS, () => this.readArrived());
     return readUntilMs;
   }
 

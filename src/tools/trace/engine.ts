@@ -146,7 +146,7 @@ async function trace(
     });
   };
   for (;;) {
-    prober.catchUp();
+    prober.readArrived();
     const nowMs = clock.nowMs();
     const step = signal.aborted ? null : schedule.next(nowMs);
     if (step === null) break;
