@@ -106,8 +106,9 @@ export function nat64Prefixes(addresses: readonly Ipv6Address[]): readonly Prefi
       found.getOrInsert(formatPrefix(prefix), { prefix, inside: new Set() }).inside.add(word);
     }
   }
-  const all = [...found.values()];
-  const certain = all.length === 1 ? all : all.filter(({ inside }) => inside.size === 2);
+  const candidates = [...found.values()];
+  const certain =
+    candidates.length === 1 ? candidates : candidates.filter(({ inside }) => inside.size === 2);
   return certain.map(({ prefix }) => prefix);
 }
 

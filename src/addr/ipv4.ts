@@ -23,8 +23,8 @@ export function ipv4FromWord(word: number): Ipv4Address {
 
 /** Parses four decimals from 0 to 255 without leading zeros, RFC 6943 section 3.1.1 "strict"; null for any other text. */
 export function tryParseIpv4(text: string): Ipv4Address | null {
-  const read = readIpv4(text);
-  return "reason" in read ? null : read;
+  const result = readIpv4(text);
+  return "reason" in result ? null : result;
 }
 
 /** Like `tryParseIpv4`, but says why a text is not an IPv4 address. */

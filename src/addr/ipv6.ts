@@ -29,8 +29,8 @@ export function ipv6FromWords(word0: number, word1: number, word2: number, word3
 
 /** Parses the text forms of RFC 4291 section 2.2, without zone, prefix length, brackets or white space; null for any other text. */
 export function tryParseIpv6(text: string): Ipv6Address | null {
-  const read = readIpv6(text);
-  return "reason" in read ? null : read;
+  const result = readIpv6(text);
+  return "reason" in result ? null : result;
 }
 
 /** Like `tryParseIpv6`, but says why a text is not an IPv6 address. */

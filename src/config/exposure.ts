@@ -11,11 +11,11 @@ import type { Config } from "./settings.ts";
  */
 export function exposureOf(config: Config, keys: number | null | undefined) {
   const { nats, location, tls, plainHttpFrom, keylessFrom, trustedProxies, targets } = config;
-  const but = targets.deny.length > 0 ? ` but ${prefixes(targets.deny)}` : "";
-  const also = targets.allow.length > 0 ? ` and ${prefixes(targets.allow)}` : "";
-  const whole = `any address${but}, private ones included (SIXSCOPE_TARGETS=any)`;
-  const probes = `probes of ${targets.mode === "any" ? whole : `global addresses${also}${but}`}`;
-  const asked = nats && location ? [`through ${location} at NATS, ${probes}`] : [];
+  const except = targets.deny.length > 0 ? ` but ${prefixes(targets.deny)}` : "";
+  const plus = targets.allow.length > 0 ? ` and ${prefixes(targets.allow)}` : "";
+  const anyAddress = `any address${except}, private ones included (SIXSCOPE_TARGETS=any)`;
+  const probes = `probes of ${targets.mode === "any" ? anyAddress : `global addresses${plus}${except}`}`;
+  const atNats = nats && location ? [`through ${location} at NATS, ${probes}`] : [];
   const reached = others(config.listen);
   // The service has only plain HTTP, and neither a proxy nor a client may use it.
   const isRefusing = tls === null && trustedProxies.prefixes.length + plainHttpFrom.length === 0;
@@ -37,7 +37,7 @@ export function exposureOf(config: Config, keys: number | null | undefined) {
     ...(scraped.length > 0
       ? [`without a key, metrics and probes for whoever reaches ${addresses(scraped)}`]
       : []),
-    ...asked,
+    ...atNats,
   ];
   const allowed = targets.mode === "any" ? [] : targets.allow;
   const lists: readonly (readonly [string, readonly Prefix[], string])[] = [

@@ -18,7 +18,7 @@ export const RESOLVER_NAMES = ["resolver_a", "resolver_b", "resolver_c"] as cons
 
 export type ResolverName = (typeof RESOLVER_NAMES)[number];
 
-/** Settings that are not valid; each of `problems` names a variable, its value and what is valid. */
+/** Settings that are not valid; each of `problems` names a variable, its value and the valid form. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly string[];

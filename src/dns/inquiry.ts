@@ -77,10 +77,10 @@ export async function inquire(
   const resolutions: Resolution[] = [];
   /** The servers that were not asked yet, then those that have not answered yet. */
   let queue: RememberedServer[] = [];
-  const over = new AbortController();
+  const ending = new AbortController();
   const { promise: ended, resolve, reject } = Promise.withResolvers<Resolution | undefined>();
   using held = new DisposableStack();
-  held.defer(() => over.abort());
+  held.defer(() => ending.abort());
 
   const elapsedMs = () => clock.nowMs() - askedMs;
   const waitUntil = (ms: number, action: () => void) =>
@@ -88,14 +88,14 @@ export async function inquire(
 
   /** Ends all attempts, by default with the best result so far. */
   const end = (resolution?: Resolution) => {
-    over.abort();
+    ending.abort();
     resolve(resolution);
   };
 
   async function start(): Promise<void> {
-    const leave = await slots.wait(client, over.signal);
+    const leave = await slots.wait(client, ending.signal);
     // The question can end at the moment at which it gets its slot.
-    if (over.signal.aborted) return leave?.();
+    if (ending.signal.aborted) return leave?.();
     if (leave) held.defer(leave);
     const hasFailed = ({ answeredMs, failedMs }: RememberedServer) =>
       failedMs > answeredMs && clock.nowMs() - failedMs < FAILURE_MS;
@@ -127,14 +127,14 @@ export async function inquire(
     // A server that drops queries with EDNS answers one without it, but cannot send signatures then.
     const isLast = attempts.length > 1 && attempts.some((other) => other.server === server);
     const withEdns = question.dnssec === true || !isLast;
-    const exchange = startExchange(context, server.address, question, withEdns, over.signal);
+    const exchange = startExchange(context, server.address, question, withEdns, ending.signal);
     const attempt: RunningAttempt = { server, exchange, startMs };
     attempts.push(attempt);
     exchange.result.then((result) => receive(attempt, result), reject);
   }
 
   function receive(attempt: RunningAttempt, result: ServerResult): void {
-    if (over.signal.aborted) return;
+    if (ending.signal.aborted) return;
     const { server } = attempt;
     attempt.result = result;
     attempt.endMs = clock.nowMs();

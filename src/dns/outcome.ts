@@ -23,7 +23,7 @@ interface FromServer extends Pick<Message, "nsid" | "clientSubnet"> {
   readonly rcode: string;
   /** True if the server claims to have authenticated the answer by DNSSEC: the AD bit, RFC 4035 section 3.2.3. */
   readonly authenticated: boolean;
-  /** Why the server answered as it did, in its own words; RFC 8914. */
+  /** The server's own reasons for its answer; RFC 8914. */
   readonly extendedErrors: readonly ExtendedError[];
   /** True if the server left the CNAME chain open: it sent no records of its end, and did not deny them. */
   readonly incomplete?: true;
@@ -102,7 +102,7 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   }
   const { flags, rcode, extendedErrors, soa, nsid, clientSubnet } = result.message;
   const { kind, records } = interpret(result.message, question);
-  const sent = {
+  const response = {
     ...from,
     rcode,
     authenticated: (flags & FLAG.authenticated) !== 0,
@@ -114,12 +114,12 @@ export function resolutionOf(server: string, question: Question, result: ServerR
   };
   const characters = records.reduce((sum, { value }) => sum + value.length, 0);
   if (characters > MAX_ANSWER_CHARACTERS) {
-    return { ...sent, kind: "failure", rcode: "TOO_LARGE", records: [] };
+    return { ...response, kind: "failure", rcode: "TOO_LARGE", records: [] };
   }
-  if (kind === "loop") return { ...sent, kind: "malformed", rcode: "CNAME_LOOP" };
+  if (kind === "loop") return { ...response, kind: "malformed", rcode: "CNAME_LOOP" };
   const isIncomplete = kind === "no-data" && records.length > 0 && soa === null;
   return {
-    ...sent,
+    ...response,
     kind,
     ...(isIncomplete && { incomplete: true }),
     ...(soa && kind !== "answer" && { soa: { name: soa.owner, value: soa.value, ttl: soa.ttl } }),

@@ -1,7 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
-import type { IpAddress } from "../addr/ip.ts";
-import { formatIp } from "../addr/ip.ts";
+import { formatIp, type IpAddress } from "../addr/ip.ts";
 import type { Caller, Gate } from "./gate.ts";
 
 /** The time between SYNs of an unanswered connection, in milliseconds; before Linux 6.5 it grows with each SYN. */

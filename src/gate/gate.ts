@@ -59,11 +59,11 @@ export class Gate {
     const callers = this.#expected.getOrInsertComputed(portKey(departure) ?? "", () => new Map());
     callers.set(caller, (callers.get(caller) ?? 0) + count);
     const byClient = new Map<string, number>();
-    for (const [{ client }, left] of callers) {
-      byClient.set(client, (byClient.get(client) ?? 0) + left);
+    for (const [{ client }, expected] of callers) {
+      byClient.set(client, (byClient.get(client) ?? 0) + expected);
     }
     const own = byClient.get(caller.client) ?? 0;
-    const turns = byClient.values().reduce((sum, left) => sum + Math.min(left, own), 0);
+    const turns = byClient.values().reduce((sum, expected) => sum + Math.min(expected, own), 0);
     return turns * SYN_PAUSE_MS;
   }
 
@@ -91,9 +91,9 @@ export class Gate {
 
   /** The client whose runs have waited longest since the last call, and the milliseconds; undefined if none has. */
   takeLongestWait(): readonly [client: string, ms: number] | undefined {
-    const all = this.#waitedMs;
+    const waitedMs = this.#waitedMs;
     this.#waitedMs = new Map();
-    return [...all].toSorted(([, a], [, b]) => b - a)[0];
+    return [...waitedMs].toSorted(([, a], [, b]) => b - a)[0];
   }
 
   /** The numbers of callers that wait, and of ports with announced departures. */
@@ -105,8 +105,8 @@ export class Gate {
     if (!this.bounds.take(leaving, this.#clock.nowMs())) return false;
     const { caller = NOBODY } = leaving;
     const callers = this.#expected.get(portKey(leaving) ?? "");
-    const left = callers?.get(caller);
-    if (left) callers?.set(caller, left - 1);
+    const expected = callers?.get(caller);
+    if (expected) callers?.set(caller, expected - 1);
     return true;
   }
 

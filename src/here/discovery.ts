@@ -43,7 +43,7 @@ export interface Arrived {
 function optionsIn({ hopLimit, message }: Arrived, type: keyof typeof MIN_BYTES) {
   const [least, isOfType] = [MIN_BYTES[type], message[0] === type && message[1] === 0];
   if (!isOfType || hopLimit !== 255 || message.length < least) return null;
-  const read = () => {
+  const readAll = () => {
     const reader = new ByteReader(message, least);
     const options: { readonly type: number; readonly body: ByteReader }[] = [];
     while (reader.remaining > 0) {
@@ -53,7 +53,7 @@ function optionsIn({ hopLimit, message }: Arrived, type: keyof typeof MIN_BYTES)
     }
     return options;
   };
-  return attempt(read, FormatError) ?? null;
+  return attempt(readAll, FormatError) ?? null;
 }
 
 /** A router's description of itself and of its link; RFC 4861 section 4.2. A lifetime of null is for ever. */
@@ -68,7 +68,7 @@ export function parseAdvertisement(arrived: Arrived) {
   if (!options || !isLinkLocal(arrived.source)) return null;
   const head = new ByteReader(arrived.message, 4);
   const [hops, flags, lifetimeSeconds] = [head.uint8(), head.uint8(), head.uint16()];
-  const read = <Row>(kind: number, readRow: (body: ByteReader) => Row) =>
+  const readOptions = <Row>(kind: number, readRow: (body: ByteReader) => Row) =>
     options
       .filter(({ type }) => type === kind)
       // An option that is shorter than its kind needs is skipped.
@@ -81,10 +81,10 @@ export function parseAdvertisement(arrived: Arrived) {
     managed: (flags & 0x80) !== 0,
     other: (flags & 0x40) !== 0,
     hopLimit: hops,
-    mtu: read(OPTION.mtu, (body) => [body.uint16(), body.uint32()]).at(-1)?.[1] ?? null,
-    prefixes: read(OPTION.prefix, readPrefix),
-    resolvers: read(OPTION.resolvers, readResolvers).flat().slice(0, MAX_OPTIONS),
-    nat64Prefixes: read(OPTION.nat64, readNat64),
+    mtu: readOptions(OPTION.mtu, (body) => [body.uint16(), body.uint32()]).at(-1)?.[1] ?? null,
+    prefixes: readOptions(OPTION.prefix, readPrefix),
+    resolvers: readOptions(OPTION.resolvers, readResolvers).flat().slice(0, MAX_OPTIONS),
+    nat64Prefixes: readOptions(OPTION.nat64, readNat64),
   };
 }
 

@@ -104,10 +104,10 @@ function settingsIn(attributes: Uint8Array): Settings {
   const inner = (bytes: Uint8Array, type: number) =>
     attributesOf(bytes).get(type) ?? new Uint8Array();
   const settings = TO_SETTINGS.reduce(inner, attributes);
-  const read = Object.entries(SETTINGS)
+  const entries = Object.entries(SETTINGS)
     .filter(([, at]) => settings.length >= 4 * at + 4)
     .map(([name, at]) => [name, word(settings, 4 * at) | 0]);
-  return Object.fromEntries(read);
+  return Object.fromEntries(entries);
 }
 
 /** Flags of an address; linux/if_addr.h. */

@@ -36,9 +36,9 @@ export function identifyCaller(
   const forwarded = FORWARDING_HEADERS.some((name) => headers.has(name));
   const untrustedForwarding = forwarded && !viaTrustedProxy;
   const isDirect = connection.encrypted || (isIn(LOOPBACK, peer) && !forwarded);
-  const sent = (name: string) => (viaTrustedProxy ? headers.get(name) : null);
-  const address = forwardedAddress(peer, sent("x-forwarded-for"), trusted.prefixes);
-  const protocols = sent("x-forwarded-proto")?.toLowerCase().split(",");
+  const trustedHeader = (name: string) => (viaTrustedProxy ? headers.get(name) : null);
+  const address = forwardedAddress(peer, trustedHeader("x-forwarded-for"), trusted.prefixes);
+  const protocols = trustedHeader("x-forwarded-proto")?.toLowerCase().split(",");
   const usedHttps = protocols?.every((protocol) => protocol.trim() === "https") ?? isDirect;
   return {
     /** The client's address, never IPv4-mapped; null if a peer on a unix socket sent none. */

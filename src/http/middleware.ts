@@ -71,11 +71,11 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
   return (path: Route, context: Context<Env>) => {
     const startMs = performance.now();
     const request = context.req.raw;
-    const sent = request.headers;
+    const received = request.headers;
     const { connection, allowSeconds, draining } = context.env;
-    const isPage = path.isPage?.(sent.get("accept")) ?? false;
+    const isPage = path.isPage?.(received.get("accept")) ?? false;
     const price = path.price?.(context) ?? 1;
-    const caller = identifyCaller(connection, sent, config);
+    const caller = identifyCaller(connection, received, config);
     const { address, secure } = caller;
     if (caller.untrustedForwarding && !hasWarned) {
       hasWarned = true;
@@ -84,16 +84,17 @@ export function createMiddleware({ config, keyring, log, shared }: MiddlewareDep
         { peer: address === null ? "unix" : formatIp(address) },
       );
     }
-    const keyText = sentKey(sent);
+    const keyText = sentKey(received);
     const key = keyText === null || isPage ? null : keyring.find(keyText);
-    const isPreflight = request.method === "OPTIONS" && sent.has("access-control-request-method");
+    const isPreflight =
+      request.method === "OPTIONS" && received.has("access-control-request-method");
     // A missing or wrong key is charged to the address.
     const taken = (isPage ? pageLimiter : rateLimiter).take(
       key === null ? { address } : { sha256: key.sha256, limit: key.limit ?? rate.key },
       secure && !isPreflight ? price : 0,
     );
     return whenDone(taken, (state) => {
-      const sentId = caller.viaTrustedProxy ? sent.get("x-request-id") : null;
+      const sentId = caller.viaTrustedProxy ? received.get("x-request-id") : null;
       const id = sentId !== null && REQUEST_ID_FORM.test(sentId) ? sentId : crypto.randomUUID();
       const headers: Record<string, string> = {
         "X-Request-Id": id,

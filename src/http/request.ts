@@ -41,6 +41,6 @@ export function prefers(accept: string | null, type: string, other: string): boo
 
 /** True if the list in `If-None-Match` has a weak ETag, so that the client has the content; RFC 9110 section 13.1.2. */
 export function hasAlready({ headers }: Request, etag: string): boolean {
-  const known = headers.get("if-none-match")?.split(",") ?? [];
-  return known.some((each) => each.trim().replace(/^(?!W\/)/, "W/") === etag);
+  const etags = headers.get("if-none-match")?.split(",") ?? [];
+  return etags.some((each) => each.trim().replace(/^(?!W\/)/, "W/") === etag);
 }

@@ -25,11 +25,11 @@ export function respond(
   extra?: Readonly<Record<string, string>>,
 ): Response {
   const response = new Response(body, { status, headers: CONSTANT });
-  const all = response.headers;
-  for (const [name, value] of Object.entries({ ...headers, ...extra })) all.set(name, value);
+  const fields = response.headers;
+  for (const [name, value] of Object.entries({ ...headers, ...extra })) fields.set(name, value);
   // Hono drops the body, so Bun cannot know the length.
   if (request.method === "HEAD" && (typeof body === "string" || body instanceof Uint8Array)) {
-    all.set("Content-Length", String(Buffer.byteLength(body)));
+    fields.set("Content-Length", String(Buffer.byteLength(body)));
   }
   return response;
 }
@@ -51,13 +51,13 @@ export function respondZipped(
 ): Response {
   const { headers } = info.request;
   const etag = `W/"${Bun.hash(text).toString(36)}"`;
-  const about = { ...extra, Vary: "Accept-Encoding", ETag: etag };
-  if (hasAlready(info.request, etag)) return respond(info, null, 304, about);
+  const etagHeaders = { ...extra, Vary: "Accept-Encoding", ETag: etag };
+  if (hasAlready(info.request, etag)) return respond(info, null, 304, etagHeaders);
   if (!prefers(headers.get("accept-encoding"), "gzip", "identity"))
-    return respond(info, text, 200, about);
+    return respond(info, text, 200, etagHeaders);
   if (zipped.size >= MAX_ZIPPED && !zipped.has(etag)) zipped.clear();
   const gzip = zipped.getOrInsertComputed(etag, () => Bun.gzipSync(text, { level: 9 }));
-  return respond(info, gzip, 200, { ...about, "Content-Encoding": "gzip" });
+  return respond(info, gzip, 200, { ...etagHeaders, "Content-Encoding": "gzip" });
 }
 
 /** Responds with an error, and the headers that the catalogue documents for it. */

@@ -22,7 +22,7 @@ const SILENT_BEATS = 5;
 type Asker = Connected & Pick<SentQuestion, "owner" | "targets">;
 
 /**
- * Asks a location, of which one agent answers, and passes on the events.
+ * Asks a location, where one of its agents answers, and passes on the events.
  *
  * @returns the document as the endpoint describes it
  * @throws ApiError LOCATION_NOT_FOUND, LOCATION_TIMEOUT, LOCATION_UNAVAILABLE, or the agent's error
@@ -38,8 +38,8 @@ export async function askAgent(
   const { operationId: endpoint } = question.endpoint;
   const [token, events] = [crypto.randomUUID(), onEvent !== undefined];
   const version = MESSAGE_VERSION;
-  const sent: SentQuestion = { ...asker, version, endpoint, parameters, id, token, events };
-  const text = JSON.stringify(sent);
+  const payload: SentQuestion = { ...asker, version, endpoint, parameters, id, token, events };
+  const text = JSON.stringify(payload);
   if (Buffer.byteLength(text) > MAX_QUESTION_BYTES) {
     throw unavailable(location, "the question and the target policy here are too long");
   }

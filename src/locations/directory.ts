@@ -20,7 +20,7 @@ export const MAX_AGENTS_OF_ONE = 64;
 
 interface Agent {
   readonly location: string;
-  /** Its last announcement, as it was sent and as it was read. */
+  /** Its last announcement, in bytes and parsed. */
   readonly data: Uint8Array;
   readonly description: Announcement;
   seenMs: number;

@@ -30,7 +30,7 @@ const fromParameter: Parameter<string | undefined> = {
   example: "ams",
   price(from = "", { [LIMIT]: limit = MAX_LOCATIONS }, locations) {
     const most = limit as number;
-    const names = meantBy(from, locations()).flatMap((some) => some.slice(0, most));
+    const names = matchesOf(from, locations()).flatMap((some) => some.slice(0, most));
     return Math.max(1, Math.min(most, new Set(names).size));
   },
   option: {
@@ -100,12 +100,12 @@ export function withFrom(here: Endpoint): Endpoint {
       };
       const { isConnected } = locations ?? {};
       if (text === ALL_LOCATIONS && isConnected === false) throw unavailable(text, NOT_CONNECTED);
-      const meant = meantBy(text, locations?.byWord());
-      if (meant.every(({ length }) => length === 0)) throw missing(text);
-      if (meant.length === 1 && meant[0]?.join() === text) return measure(text, call);
-      const names = chooseLocations(meant, limit as number);
+      const matches = matchesOf(text, locations?.byWord());
+      if (matches.every(({ length }) => length === 0)) throw missing(text);
+      if (matches.length === 1 && matches[0]?.join() === text) return measure(text, call);
+      const names = chooseLocations(matches, limit as number);
       const summary = names.map((name) => summaryRow(name));
-      const details = { summary, matching: new Set(meant.flat()).size };
+      const details = { summary, matching: new Set(matches.flat()).size };
       const results = await measureAtSeveral(names, measure, call, details);
       return { ...(hasTarget && { target: values[subject] }), details, locations: results };
     },
@@ -113,7 +113,7 @@ export function withFrom(here: Endpoint): Endpoint {
 }
 
 /** The locations that each word of `from` means; an unknown word counts as a name. */
-function meantBy(from: string, locations: ReadonlyMap<string, readonly string[]> = new Map()) {
+function matchesOf(from: string, locations: ReadonlyMap<string, readonly string[]> = new Map()) {
   const words = [...new Set(from.split(","))];
   return words.map((word) => locations.get(word) ?? (word === ALL_LOCATIONS ? [] : [word]));
 }
@@ -123,14 +123,14 @@ function meantBy(from: string, locations: ReadonlyMap<string, readonly string[]>
  * result is in the order of the words.
  */
 export function chooseLocations(
-  meant: readonly (readonly string[])[],
+  matches: readonly (readonly string[])[],
   limit: number,
   random: () => number = Math.random,
 ): readonly string[] {
-  const drawn = meant.flatMap((names) => [...shuffle(names, random).entries()]);
+  const drawn = matches.flatMap((names) => [...shuffle(names, random).entries()]);
   const inTurn = drawn.sort(([turn], [other]) => turn - other).map(([, name]) => name);
   const chosen = new Set([...new Set(inTurn)].slice(0, limit));
-  return [...new Set(meant.flat())].filter((name) => chosen.has(name));
+  return [...new Set(matches.flat())].filter((name) => chosen.has(name));
 }
 
 function shuffle(names: readonly string[], random: () => number): readonly string[] {

@@ -122,7 +122,7 @@ const announcementSchema = once(() =>
       .array(z.literal([4, 6]))
       .max(2)
       .refine((families) => new Set(families).size === families.length),
-    /** When it started. */
+    /** The time of its start. */
     since: z.iso.datetime(),
     tags: z.array(z.string().regex(LOCATION_FORM)).max(MAX_TAGS),
   }),
@@ -134,7 +134,7 @@ export type Announcement = z.output<ReturnType<typeof announcementSchema>>;
 /** Reads an announcement. */
 export const readAnnouncement = readerOf(announcementSchema, MAX_ANNOUNCEMENT_BYTES);
 
-/** The callback of a subscription that passes its messages on; the link logs what the server refuses. */
+/** The callback of a subscription that passes its messages on; the link logs refusals of the server. */
 export function onMessage(use: (message: Msg) => void) {
   return (error: Error | null, message: Msg) => {
     if (error === null) use(message);

@@ -50,20 +50,20 @@ export function replyReader(location: string, { endpoint, parameters }: Question
   // A map, because an agent may send a name that every object has, such as `constructor`.
   const events = new Map(Object.entries(endpoint.events?.() ?? {}));
   const values = readTexts(endpoint.parameters, parameters);
-  const asked = new Set(Object.values(parameters));
-  const most = new Map<string, number>();
+  const sentTexts = new Set(Object.values(parameters));
+  const maxima = new Map<string, number>();
   for (const [parameter, keys] of Object.entries(BOUNDED)) {
     const value = values[parameter];
-    if (typeof value === "number") for (const key of keys) most.set(key, value);
+    if (typeof value === "number") for (const key of keys) maxima.set(key, value);
   }
   let [bytes, replies] = [0, 0];
   /** The key of a number or a list that exceeds its parameter. */
   let beyond: string | undefined;
   /** Makes texts safe to print, except those that the caller sent. */
   const revive = (key: string, value: unknown) => {
-    if (typeof value === "string") return asked.has(value) ? value : printable(value);
+    if (typeof value === "string") return sentTexts.has(value) ? value : printable(value);
     const extent = Array.isArray(value) ? value.length : value;
-    if (typeof extent === "number" && extent > (most.get(key) ?? Infinity)) beyond = key;
+    if (typeof extent === "number" && extent > (maxima.get(key) ?? Infinity)) beyond = key;
     return value;
   };
   /** @param about the part of the value that repeats the question */
@@ -150,11 +150,11 @@ function differenceIn(
   };
   const { target, type = "AAAA", hostname = target, resolver, transport } = values;
   const address = tryParseIpv6(`${target}`) ?? tryParseZoned(`${target}`)?.address;
-  const asked = parseHostname(`${hostname}`, type as RecordType);
+  const parsed = parseHostname(`${hostname}`, type as RecordType);
   const expected: Fields = {
     ...values,
     ...{ hostname, address: hostname, ip: address && formatIpv6(address) },
-    name: values["name"] ?? (question && asked.ok ? canonicalName(asked.name) : undefined),
+    name: values["name"] ?? (question && parsed.ok ? canonicalName(parsed.name) : undefined),
     // An agent's kernel may give a run no flow label.
     flowLabel: stated["flowLabel"] === 0 ? 0 : values["flowLabel"],
     // A run that met its budget has fewer.

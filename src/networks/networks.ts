@@ -21,7 +21,7 @@ export async function openNetworks({ networksFile, asnFile }: Config["networkFil
     files.push(openFile(asnFile, readAsnFile, log));
   }
   if (files.length === 0) return null;
-  const all = (action: "watch" | "reload") => () => {
+  const forAll = (action: "watch" | "reload") => () => {
     for (const file of files) file[action]();
   };
   return {
@@ -33,13 +33,13 @@ export async function openNetworks({ networksFile, asnFile }: Config["networkFil
     },
     /** The network of an address; null if no file has it. */
     find(ip: IpAddress): Network | null {
-      const found = files.values().map((file) => file.find(ip));
-      return found.find((network) => network !== null) ?? null;
+      const results = files.values().map((file) => file.find(ip));
+      return results.find((network) => network !== null) ?? null;
     },
     /** Starts to follow the files. */
-    watch: all("watch"),
+    watch: forAll("watch"),
     /** Reads the files again. A file that cannot be used is logged, and its old content stays in use. */
-    reload: all("reload"),
+    reload: forAll("reload"),
   };
 }
 

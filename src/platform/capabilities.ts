@@ -39,16 +39,14 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
   const ambient = (operation: number, capability: number) =>
     libc().prctl(AMBIENT.option, operation, capability, 0, 0);
   if (ambient(AMBIENT.isSet, CAPABILITY.netRaw) !== 1) return;
-  for (const {
-    socket: [family, type, protocol],
-    descriptor,
-  } of Object.values(CARRIED)) {
+  for (const { socket: carried, descriptor } of Object.values(CARRIED)) {
+    const [family, type, protocol] = carried;
     const socket = libc().socket(family, type | SOCK.nonblock | SOCK.cloexec, protocol);
     // The unit of an earlier version does not allow packet sockets.
     if (socket < 0 && family === AF_PACKET) continue;
     // Until the socket is used, it must not collect every packet of this machine.
-    const none = bpfConstant(0);
-    libc().setsockopt(socket, ...OPTION.attachFilter, none, none.byteLength);
+    const dropAll = bpfConstant(0);
+    libc().setsockopt(socket, ...OPTION.attachFilter, dropAll, dropAll.byteLength);
     if (socket < 0 || libc().dup2(socket, descriptor) < 0) return;
   }
   ambient(AMBIENT.lower, CAPABILITY.netRaw);
@@ -63,6 +61,6 @@ export function dropCapabilities(keepsLowPorts: boolean): void {
 export function inheritedSocket(kind: keyof typeof CARRIED): number | null {
   const { socket, descriptor } = CARRIED[kind];
   const options = [OPTION.domain, OPTION.type, OPTION.protocol];
-  const found = options.map((option) => socketOption(descriptor, option));
-  return `${found}` === `${socket}` ? descriptor : null;
+  const actual = options.map((option) => socketOption(descriptor, option));
+  return `${actual}` === `${socket}` ? descriptor : null;
 }

@@ -37,9 +37,9 @@ export function readOrEmpty(path: string): string {
 export function readRegularBytes(path: string): Buffer {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    const about = fstatSync(file);
-    if (about.isDirectory()) throw new Error("it is a directory");
-    if (!about.isFile()) throw new Error("it is not a regular file");
+    const stats = fstatSync(file);
+    if (stats.isDirectory()) throw new Error("it is a directory");
+    if (!stats.isFile()) throw new Error("it is not a regular file");
     return readFileSync(file);
   } finally {
     closeSync(file);

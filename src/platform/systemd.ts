@@ -12,7 +12,7 @@ const STATUS_INTERVAL_MS = 5000;
 const STOP_MARGIN_MS = 5000;
 
 /**
- * Reports the state of the service to the service manager that the environment names, if any; sd_notify(3).
+ * Reports the state of the service to the service manager that the environment names, if it names one; sd_notify(3).
  *
  * @param send takes a message of `NAME=value` lines
  * @throws SystemError if NOTIFY_SOCKET is set and no socket can be opened

@@ -46,7 +46,7 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles) {
   return { cert, key, beginsMs, expiresMs };
 }
 
-/** Why a certificate is not valid at a time, as the end of a sentence; null if it is valid. */
+/** The reason why a certificate is not valid at a time, as the end of a sentence; null if it is valid. */
 export function outOfTime({ beginsMs, expiresMs }: Certificate, nowMs: number): string | null {
   if (nowMs < beginsMs) return `is not valid before ${new Date(beginsMs).toISOString()}`;
   return nowMs > expiresMs ? `expired at ${new Date(expiresMs).toISOString()}` : null;

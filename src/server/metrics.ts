@@ -111,10 +111,10 @@ export function createMetrics() {
     noteLooks:
       (look: NonNullable<Services["look"]>): typeof look =>
       async (...question) => {
-        const found = await look(...question);
+        const result = await look(...question);
         const [, wanted] = question;
-        if (wanted === null) hereCode = found.verdict.code;
-        return found;
+        if (wanted === null) hereCode = result.verdict.code;
+        return result;
       },
     /** The app that answers `/metrics`, also with the state of the service, and `/probe`. */
     expose(sources: Sources): App {

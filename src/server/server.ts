@@ -89,7 +89,7 @@ async function allAnswered(listeners: readonly Listener[]): Promise<void> {
   }
 }
 
-/** The reason why an address cannot be opened, and what to do. */
+/** The reason why an address cannot be opened, and advice. */
 async function whyNot(address: ListenAddress, error: unknown): Promise<string> {
   const code = errorCode(error);
   if (address.kind === "unix") {

@@ -16,10 +16,10 @@ export function reportWaiting(gate: Gate, keyring: Keyring | null, names: boolea
   const message = "waited longest for probe slots and others' packets in the last minute";
   let longest: { readonly client?: string; readonly seconds: number } | null = null;
   setInterval(() => {
-    const taken = gate.takeLongestWait();
+    const longestWait = gate.takeLongestWait();
     longest = null;
-    if (taken === undefined) return;
-    const [client, ms] = taken;
+    if (longestWait === undefined) return;
+    const [client, ms] = longestWait;
     const key = keyring?.records().find(({ sha256 }) => sha256 === client)?.name;
     longest = { ...(names && { client: key ?? client }), seconds: round(ms / 1000, 1) };
     log.info(message, { ...longest });

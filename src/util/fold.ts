@@ -9,14 +9,14 @@ export function foldOf<Element extends object, Made>(
   begin: () => Made,
   step: (made: Made, element: Element) => Made,
 ): (list: readonly Element[]) => Made {
-  const known = new WeakMap<Element, { readonly made: Made; readonly length: number }>();
+  const results = new WeakMap<Element, { readonly made: Made; readonly length: number }>();
   return (list) => {
     const [first] = list;
     if (first === undefined) return begin();
-    const last = known.get(first);
+    const last = results.get(first);
     const before = last && last.length <= list.length ? last : { made: begin(), length: 0 };
     const made = list.slice(before.length).reduce(step, before.made);
-    known.set(first, { made, length: list.length });
+    results.set(first, { made, length: list.length });
     return made;
   };
 }

@@ -74,7 +74,7 @@ async function writeSharedKeys(
 /**
  * Changes the keys that instances share; if someone else changes them meanwhile, starts again.
  *
- * @throws ValkeyError, KeyFileError, and what `change` throws
+ * @throws ValkeyError, KeyFileError, and the errors of `change`
  */
 export async function changeSharedKeys(
   run: RunScript,
@@ -98,8 +98,8 @@ export async function changeSharedKeys(
 export async function createSharedKeys(run: RunScript, names: Names, copy: string, log: Log) {
   const keyring = await createKeyring(copy, log);
   /** The version that was read last, as a beat returns it, and the last one that cannot be used. */
-  let used: string | undefined;
-  let unusable: string | undefined;
+  let usedVersion: string | undefined;
+  let unusableVersion: string | undefined;
   /** The last time that the keys were equal to those in Valkey; the copy has the same time. */
   let currentMs = statSync(copy, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const ageMs = () => Date.now() - currentMs;
@@ -140,14 +140,15 @@ export async function createSharedKeys(run: RunScript, names: Names, copy: strin
      * @throws ValkeyError
      */
     async follow(version: string): Promise<void> {
-      if (version !== used) {
+      if (version !== usedVersion) {
         try {
           // If Valkey got the keys of this instance, the next beat reads them.
-          if (await read()) used = version;
+          if (await read()) usedVersion = version;
         } catch (error) {
           if (!(error instanceof KeyFileError)) throw error;
-          if (version !== unusable) log.error(`${reasonOf(error)}; the old keys stay in use`);
-          unusable = version;
+          if (version !== unusableVersion)
+            log.error(`${reasonOf(error)}; the old keys stay in use`);
+          unusableVersion = version;
           return;
         }
       }

@@ -89,17 +89,17 @@ export function createValkey(
   };
   /** The result of a script for a request; null if Valkey is down or does not answer in time. */
   const ask: RunScript<null> = async (wanted, keys, args) => {
-    const used = connection;
-    if (problem !== null || used === null || used.isLate()) return null;
+    const current = connection;
+    if (problem !== null || current === null || current.isLate()) return null;
     const startMs = clock.nowMs();
     let outcome: CallOutcome = "answered";
     try {
-      return await used.run(wanted, keys, args, GIVE_UP_MS);
+      return await current.run(wanted, keys, args, GIVE_UP_MS);
     } catch (error) {
       // The next beat finds out whether Valkey only paused.
       const isSilent = error instanceof ValkeyError && error.failure === "silent";
       outcome = isSilent ? "given_up" : "failed";
-      if (!isSilent && used === connection) fail(error);
+      if (!isSilent && current === connection) fail(error);
       return null;
     } finally {
       valkey.onCall?.(clock.nowMs() - startMs, outcome);

@@ -24,7 +24,7 @@ export interface TrustAnchor extends KeyDigest {
   readonly zone: string;
 }
 
-/** A zone as documents show it: how it is trusted, and what its keys signed. */
+/** A zone as documents show it: its trust, and the sets that its keys signed. */
 export interface ChainLink {
   readonly zone: string;
   status: "secure" | Problem["verdict"];
@@ -170,9 +170,9 @@ export class Chain {
       if (iterations > MAX.iterations) {
         throw Problem.insecure`${nameText(prover)} hashes names with ${iterations} iterations of NSEC3; a zone with more than ${MAX.iterations} counts as not signed (RFC 9276).`;
       }
-      const found = prove(denials, claim);
-      shown.proof = found.steps;
-      return found;
+      const proven = prove(denials, claim);
+      shown.proof = proven.steps;
+      return proven;
     });
     if (!proof.isOptOut) return { zone, isDelegation: proof.isDelegation };
     throw Problem.insecure`${nameText(name)} counts as not signed: ${nameText(prover)} opts out of proofs for names between its signed ones (RFC 5155 section 6).`;

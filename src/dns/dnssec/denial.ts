@@ -40,7 +40,7 @@ export type Proof = ReturnType<typeof prove>;
  * Reads the proof of a claim from the records: RFC 4035 sections 5.3.4 and 5.4, RFC 5155 section 8, RFC 6840
  * section 4. Throws a Problem if they do not prove it.
  *
- * @returns `steps`: the records, and what each proves; `isOptOut`: true if the name may exist without signatures;
+ * @returns `steps`: the records, and the statement that each proves; `isOptOut`: true if the name may exist without signatures;
  * `isDelegation`: true if an unsigned zone begins at the name
  */
 export function prove(denials: Denials, claim: Claim) {

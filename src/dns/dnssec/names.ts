@@ -32,7 +32,7 @@ export function isWithin(name: string, zone: string): boolean {
   return name.endsWith(zone) && commonLabels(name, zone) === labelsOf(zone).length;
 }
 
-/** How many labels two names have in common, from the right. */
+/** The number of labels that two names have in common, from the right. */
 export function commonLabels(a: string, b: string): number {
   const [left, right] = [labelsOf(a).toReversed(), labelsOf(b).toReversed()];
   const different = left.findIndex((label, at) => label !== right[at]);

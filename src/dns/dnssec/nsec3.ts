@@ -12,10 +12,10 @@ const VALUE = /^1 ([01]) (\d+) ([\dA-F]*)-? ([\dA-V]{32})(?: (.*))?$/;
 
 /** The NSEC3 records of a zone; RFC 5155. Throws as `valuesOf`; a hash throws a Problem for more work than is left. */
 export function readNsec3(sets: readonly RecordSet[], zone: string, work: Work): Denials {
-  const all = sets.flatMap((set) => valuesOf(set).flatMap((value) => readLink(set.name, value)));
-  const { iterations = 0, salt = "" } = all[0] ?? {};
+  const rows = sets.flatMap((set) => valuesOf(set).flatMap((value) => readLink(set.name, value)));
+  const { iterations = 0, salt = "" } = rows[0] ?? {};
   // Even while a zone changes its salt, each answer has records of one salt.
-  const links = all.filter((link) => link.iterations === iterations && link.salt === salt);
+  const links = rows.filter((link) => link.iterations === iterations && link.salt === salt);
   const hashes = new Map<string, string>();
   const hashOf = (name: string) =>
     hashes.getOrInsertComputed(name, () => {

@@ -77,8 +77,8 @@ function setsOf(
     set.data.push(data);
   }
   // A signature can come without its records.
-  const whole = [...sets.values()].filter(({ data }) => data.length > 0);
-  return whole.map((set) => ({ ...set, data: sortedUnique(set.data) }));
+  const complete = [...sets.values()].filter(({ data }) => data.length > 0);
+  return complete.map((set) => ({ ...set, data: sortedUnique(set.data) }));
 }
 
 function sortedUnique(data: readonly Uint8Array[]): Uint8Array[] {
@@ -97,7 +97,7 @@ function readSignature(reader: ByteReader, work: Work) {
     /** Seconds since 1970, modulo 2^32. */
     expires: reader.uint32(),
     inception: reader.uint32(),
-    /** Of the key that made it. */
+    /** The tag of the key that made it. */
     tag: reader.uint16(),
   };
   const numbers = reader.bytes.subarray(start, reader.offset);

@@ -42,8 +42,8 @@ export function findFault(
     const unknown = isOfKeys
       ? `no DS record or trust anchor of ${zone} is of that key`
       : `${zone} has no such key`;
-    const why = matching.length > 0 ? `${zone} revoked it, or it may not sign` : unknown;
-    return Problem.signature`${subject} proves nothing: ${why}.`;
+    const reason = matching.length > 0 ? `${zone} revoked it, or it may not sign` : unknown;
+    return Problem.signature`${subject} proves nothing: ${reason}.`;
   }
   const bytes = set.data.reduce((sum, data) => sum + set.name.length + data.length, 0);
   work.spend("cpuUs", COST_US.signedByte * bytes);

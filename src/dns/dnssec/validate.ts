@@ -58,7 +58,7 @@ export async function validate({ dateMs = Date.now(), ...options }: ValidateOpti
   const rank = ({ verdict }: Problem) => VERDICTS.indexOf(verdict);
   const [worst] = problems.sort((a, b) => rank(b) - rank(a));
   const verdict: (typeof VERDICTS)[number] = worst?.verdict ?? "secure";
-  /** One or two sentences: what was found, and where. */
+  /** One or two sentences about the finding and its place. */
   const text = worst?.message ?? `${secure} ${notes[0]?.text}`;
   const links = chain.zones.map(({ link }) => link);
   return { verdict, evidence: worst?.evidence ?? null, text, notes, chain: links, ttls };
@@ -96,7 +96,7 @@ function followAliases({ answers, isNameError }: Answer, { name: asked, type }: 
   }
 }
 
-/** Checks the answer at the end of its aliases. Returns what is proven, or throws a Problem. */
+/** Checks the answer at the end of its aliases. Returns a clause about the proof, or throws a Problem. */
 async function checkEnd(
   chain: Chain,
   { answers, authority, isNameError }: Answer,

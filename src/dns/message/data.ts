@@ -133,9 +133,9 @@ function readLocation(reader: ByteReader): string {
   });
   const angle = (positive: string, negative: string) => {
     const ms = reader.uint32() - 2 ** 31;
-    const all = Math.abs(ms);
-    const [degrees, minutes] = [Math.floor(all / 3_600_000), Math.floor(all / 60_000) % 60];
-    const seconds = ((all % 60_000) / 1000).toFixed(3);
+    const absMs = Math.abs(ms);
+    const [degrees, minutes] = [Math.floor(absMs / 3_600_000), Math.floor(absMs / 60_000) % 60];
+    const seconds = ((absMs % 60_000) / 1000).toFixed(3);
     return `${degrees} ${minutes} ${seconds} ${ms < 0 ? negative : positive}`;
   };
   const angles = `${angle("N", "S")} ${angle("E", "W")}`;
@@ -163,8 +163,8 @@ function readPrefixes(reader: ByteReader): string {
 
 /** The address of a family (1 or 2) without some of its last bytes, which are zero; null for other families and for too many bytes. */
 export function tryReadAddress(family: number, bytes: Uint8Array): string | null {
-  const whole = new Uint8Array(family === 1 ? 4 : 16);
-  if ((family !== 1 && family !== 2) || bytes.length > whole.length) return null;
-  whole.set(bytes);
-  return DATA_READERS[family === 1 ? "ipv4" : "ipv6"](new ByteReader(whole));
+  const padded = new Uint8Array(family === 1 ? 4 : 16);
+  if ((family !== 1 && family !== 2) || bytes.length > padded.length) return null;
+  padded.set(bytes);
+  return DATA_READERS[family === 1 ? "ipv4" : "ipv6"](new ByteReader(padded));
 }

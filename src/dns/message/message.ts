@@ -180,15 +180,15 @@ export function decodeMessage(bytes: Uint8Array, { isUnread }: QuestionFlags = {
   if (options && options.owner !== ".") {
     throw new DnsFormatError("an OPT record whose owner is not the root");
   }
-  const asked = (records: readonly RawRecord[]) =>
+  const ofClass = (records: readonly RawRecord[]) =>
     records.filter((record) => record.class === askedClass && record.code !== OPT_CODE);
-  const soa = asked(authority).find(({ code }) => code === SOA);
+  const soa = ofClass(authority).find(({ code }) => code === SOA);
   return {
     flags,
     /** The name of the response code, all twelve bits of it (RFC 6891 section 6.1.3); `RCODE` and the number for one without a name. */
     rcode: rcodeName((flags & RCODE_MASK) | (((options?.ttl ?? 0) >>> 24) << 4)),
     /** The records of the answer section that have the class of the question; none if they are left unread. */
-    answers: (isUnread ? [] : asked(answers)).map(decodeRecord) as readonly ResourceRecord[],
+    answers: (isUnread ? [] : ofClass(answers)).map(decodeRecord) as readonly ResourceRecord[],
     /** The type numbers of all records in the answer section. */
     answerTypes: answers.map(({ code }) => code),
     /** The type numbers of all records in the authority section. */
@@ -243,19 +243,19 @@ interface Options {
 function readOptions(options: ByteReader | undefined): Options {
   if (options === undefined) return { extendedErrors: null };
   const extendedErrors: ExtendedError[] = [];
-  const read: Options = { extendedErrors };
+  const parsed: Options = { extendedErrors };
   while (options.remaining > 0) {
     const option = options.uint16();
     const data = new ByteReader(options.take(options.uint16()));
     if (option === OPTION.nsid) {
       const name = data.rest().subarray(0, MAX_EXTENDED_TEXT_LENGTH);
       const isPrintable = name.every((byte) => byte >= 0x20 && byte <= 0x7e);
-      read.nsid = isPrintable ? plainText(name) : name.toHex();
+      parsed.nsid = isPrintable ? plainText(name) : name.toHex();
     } else if (option === OPTION.clientSubnet) {
       const family = data.uint16();
       const lengths = [...data.take(2)];
       const address = tryReadAddress(family, data.rest());
-      if (address !== null) read.clientSubnet = [address, ...lengths].join("/");
+      if (address !== null) parsed.clientSubnet = [address, ...lengths].join("/");
     } else if (option === OPTION.extendedError && extendedErrors.length < MAX_EXTENDED_ERRORS) {
       const code = data.uint16();
       const name = extendedErrorName(code);
@@ -263,5 +263,5 @@ function readOptions(options: ByteReader | undefined): Options {
       extendedErrors.push({ code, ...(name && { name }), ...(text !== "" && { text }) });
     }
   }
-  return read;
+  return parsed;
 }

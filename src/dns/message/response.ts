@@ -12,7 +12,7 @@ import {
 } from "./message.ts";
 import { type RecordType, type ResourceRecord, typeCode } from "./record.ts";
 
-/** The response to a query, or what is wrong with it. */
+/** The response to a query, or the kind of its fault. */
 export type DnsResponse =
   | { readonly kind: "message"; readonly message: Message; readonly bytes: Uint8Array }
   /** The server names others to ask and has not asked them itself; RFC 2308 section 2.2. */
@@ -150,9 +150,9 @@ export function interpret({ rcode, answers }: Message, { name, type, dnssec }: Q
   let end = name.toLowerCase();
   for (;;) {
     const records = byOwner.get(end) ?? [];
-    const wanted = records.filter((record) => record.type === type);
-    if (wanted.length > 0 && rcode === "NOERROR") {
-      chain.push(...wanted, ...signatures(records, type));
+    const requested = records.filter((record) => record.type === type);
+    if (requested.length > 0 && rcode === "NOERROR") {
+      chain.push(...requested, ...signatures(records, type));
       return { kind: "answer", records: chain } as const;
     }
     const link = records.find((record) => record.type === "CNAME");

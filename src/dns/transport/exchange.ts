@@ -70,9 +70,9 @@ export function startExchange(
     if (transport !== "udp") return { ...(await askStreamed(query)), transport };
     let junk = 0;
     const match = await receive(query, (bytes) => {
-      const found = matchDatagram(bytes, query);
-      if (found === null) junk += 1;
-      return junk === MAX_JUNK ? ASK_TCP : found;
+      const response = matchDatagram(bytes, query);
+      if (response === null) junk += 1;
+      return junk === MAX_JUNK ? ASK_TCP : response;
     });
     if (match.kind !== "ask-tcp") return { ...match, transport };
     transport = "tcp";

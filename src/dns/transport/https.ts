@@ -39,7 +39,7 @@ export function createHttpsOpener(ca?: string): Open {
   };
 }
 
-/** The server did not answer with a DNS message; the code is `HTTP_` and the status, or what is wrong. */
+/** The server did not answer with a DNS message; the code is `HTTP_` and the status, or the fault. */
 const httpError = (code: string) => Object.assign(new Error(code), { code });
 
 /** Reads the message in a response up to the largest size. */

@@ -14,7 +14,7 @@ import {
   type ReceivedPacket,
 } from "./socket.ts";
 
-/** Where the invoking packet's data begins in an ICMPv6 error: behind its header and the IPv6 header. */
+/** The offset of the invoking packet's data in an ICMPv6 error: behind its header and the IPv6 header. */
 const INVOKED_AT = 48;
 
 /** The code of Port Unreachable; RFC 4443 section 3.1. */
@@ -146,12 +146,12 @@ export class TcpSocket extends ErrorQueueSocket {
 
   protected override replyIn(packet: ReceivedPacket): ReceivedPacket {
     const { message } = packet;
-    const none = { ...packet, message: NOTHING };
-    if (message.length < TCP_BYTES) return none;
+    const noReply = { ...packet, message: NOTHING };
+    if (message.length < TCP_BYTES) return noReply;
     const segment = viewOf(message);
     const flags = segment.getUint8(FLAGS_AT);
     const isReset = (flags & RST) !== 0;
-    if ((flags & ACK) === 0 || !(isReset || (flags & SYN) !== 0)) return none;
+    if ((flags & ACK) === 0 || !(isReset || (flags & SYN) !== 0)) return noReply;
     return {
       ...packet,
       message: echoOf(TYPE.echoReply, segment.getUint32(ACKNOWLEDGED_AT) - 1),

@@ -123,7 +123,7 @@ const UNNAMED = ipv6FromBytes(new Uint8Array(16));
  * one over loopback, and a multicast address never answers itself.
  */
 const UNSENDABLE: readonly AddressType[] = ["IPv4Mapped", "Unspecified", "Multicast"];
-/** Where the invoking packet begins in an ICMPv6 error; RFC 4443 section 2.1. */
+/** The offset of the invoking packet in an ICMPv6 error; RFC 4443 section 2.1. */
 const INVOKING_AT = 8;
 
 /** A socket option, its value, and the descriptor if it is not the socket's own. */
@@ -329,10 +329,10 @@ export class ErrorQueueSocket extends EchoSocket {
   }
 
   override send(packet: OutgoingPacket): number | string {
-    let sent = super.send(packet);
-    for (let tries = 1; typeof sent === "string" && tries < MAX_SENDS; tries++)
-      sent = super.send(packet);
-    return sent;
+    let result = super.send(packet);
+    for (let tries = 1; typeof result === "string" && tries < MAX_SENDS; tries++)
+      result = super.send(packet);
+    return result;
   }
 
   override receive(): ReceivedPacket | null {

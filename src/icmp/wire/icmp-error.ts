@@ -32,7 +32,7 @@ export function errorMeaning(type: number, code: number) {
   return type === TYPE.timeExceeded && code === 0 ? "hop" : "inconclusive";
 }
 
-/** Where extensions begin if the sender gives no length; RFC 4884 section 5.5. */
+/** The offset of extensions if the sender gives no length; RFC 4884 section 5.5. */
 const DEFAULT_OFFSET_BYTES = 128;
 /** A shorter invoking packet has no room for the headers of a probe: its length is wrong and is ignored. */
 const LEAST_WORDS = 6;
@@ -61,14 +61,14 @@ const NO_EXTENSIONS: Extensions = { mpls: [], interfaces: [] };
  * Extensions with a wrong version, checksum or length count as absent; a malformed object is skipped.
  */
 export function splitExtensions({ type, body, quotedWords }: ErrorMessage) {
-  const whole = { invokingPacket: body, extensions: NO_EXTENSIONS };
-  if (type !== TYPE.destinationUnreachable && type !== TYPE.timeExceeded) return whole;
+  const withoutExtensions = { invokingPacket: body, extensions: NO_EXTENSIONS };
+  if (type !== TYPE.destinationUnreachable && type !== TYPE.timeExceeded) return withoutExtensions;
   const hasLength = quotedWords >= LEAST_WORDS;
   const offset = hasLength ? quotedWords * 8 : DEFAULT_OFFSET_BYTES;
-  const cut = { ...whole, invokingPacket: body.subarray(0, offset) };
+  const cut = { ...withoutExtensions, invokingPacket: body.subarray(0, offset) };
   const bytes = body.subarray(offset);
   if (isExtensionStructure(bytes)) return { ...cut, extensions: decodeObjects(bytes) };
-  return hasLength ? cut : whole;
+  return hasLength ? cut : withoutExtensions;
 }
 
 function isExtensionStructure(bytes: Uint8Array): boolean {

@@ -124,7 +124,7 @@ export function decodeMessage(bytes: Uint8Array) {
 
 /**
  * Decodes the invoking packet of an error; RFC 4443 section 3. Probes have no extension headers, but may get
- * some on the way. The hop limit is left out: routers disagree on what they write there.
+ * some on the way. The hop limit is left out: routers write different values there.
  *
  * @returns the flow label of 20 bits, the destination, the checksum, and the echo request, cut where the packet
  *   is cut; null if the bytes are not an IPv6 packet with an echo request
