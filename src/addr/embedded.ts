@@ -106,10 +106,9 @@ export function nat64Prefixes(addresses: readonly Ipv6Address[]): readonly Prefi
       found.getOrInsert(formatPrefix(prefix), { prefix, inside: new Set() }).inside.add(word);
     }
   }
-  const candidates = [...found.values()];
-  const certain =
-    candidates.length === 1 ? candidates : candidates.filter(({ inside }) => inside.size === 2);
-  return certain.map(({ prefix }) => prefix);
+  return [...found.values()]
+    .filter(({ inside }) => found.size === 1 || inside.size === 2)
+    .map(({ prefix }) => prefix);
 }
 
 /** The IPv4 address after a translator's prefix of 32, 40, 48, 56, 64 or 96 bits; RFC 6052 section 2.3. */

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { attempt } from "./errors.ts";
 
 /** The share of a wait in which this thread may be deaf: a longer one prolongs the wait. */
 const DEAF_SHARE = 0.05;
@@ -8,12 +9,9 @@ const DEAF_SHARE = 0.05;
  * (Documentation/scheduler/sched-stats.rst); 0 if it does not.
  */
 function awakeMs(): number {
-  try {
-    const [ran, waited] = readFileSync("/proc/self/schedstat", "latin1").split(" ");
-    return (Number(ran) + Number(waited)) / 1e6;
-  } catch {
-    return 0;
-  }
+  const counts = attempt(() => readFileSync("/proc/self/schedstat", "latin1")) ?? "0 0";
+  const [ran, waited] = counts.split(" ");
+  return (Number(ran) + Number(waited)) / 1e6;
 }
 
 /**

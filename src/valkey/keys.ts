@@ -99,7 +99,7 @@ export async function createSharedKeys(run: RunScript, names: Names, copy: strin
   const keyring = await createKeyring(copy, log);
   /** The version that was read last, as a beat returns it, and the last one that cannot be used. */
   let usedVersion: string | undefined;
-  let unusableVersion: string | undefined;
+  let badVersion: string | undefined;
   /** The last time that the keys were equal to those in Valkey; the copy has the same time. */
   let currentMs = statSync(copy, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const ageMs = () => Date.now() - currentMs;
@@ -146,9 +146,8 @@ export async function createSharedKeys(run: RunScript, names: Names, copy: strin
           if (await read()) usedVersion = version;
         } catch (error) {
           if (!(error instanceof KeyFileError)) throw error;
-          if (version !== unusableVersion)
-            log.error(`${reasonOf(error)}; the old keys stay in use`);
-          unusableVersion = version;
+          if (version !== badVersion) log.error(`${reasonOf(error)}; the old keys stay in use`);
+          badVersion = version;
           return;
         }
       }
