@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from "../util/clock.ts";
 import { sharersOf } from "../util/shares.ts";
 
-/** Different addresses that may answer at one hop, and at all. The reason for each bound is in docs/api.md. */
+/** Different addresses that may answer at one hop, and in one run. The reason for each bound is in docs/api.md. */
 export const MAX_AT_HOP = 128;
 export const MAX_ADDRESSES = 1024;
-/** Bytes of the events that grow with what a network answers. */
+/** Bytes of the events whose number grows with the answers of a network. */
 export const MAX_EVENT_BYTES = 6 * 2 ** 20;
 /** Milliseconds for which the runs of one client may hold the event loop in a window. */
 export const MAX_WORK_MS = 2500;
@@ -26,8 +26,8 @@ export const CUTS = {
 } as const;
 
 /**
- * Makes the function that adds work to that of a client, and returns whether it is too much; windows begin for all at
- * once. All clients of a service together may work as much as two.
+ * Makes a function that charges a client for work, and returns whether the client has used too much in this window. All
+ * windows begin at once. The clients of one service together may use as much as two others.
  */
 export function createWorkTime() {
   const spentMs = new Map<string, number>();
@@ -38,8 +38,8 @@ export function createWorkTime() {
       endMs = nowMs + WINDOW_MS;
     }
     for (const name of sharersOf(client)) spentMs.set(name, (spentMs.get(name) ?? 0) + ms);
-    const most = (name: string) => (name === client ? 1 : 2) * MAX_WORK_MS;
-    return sharersOf(client).some((name) => (spentMs.get(name) ?? 0) > most(name));
+    const limitMs = (name: string) => (name === client ? 1 : 2) * MAX_WORK_MS;
+    return sharersOf(client).some((name) => (spentMs.get(name) ?? 0) > limitMs(name));
   };
 }
 
@@ -63,7 +63,7 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
     end,
     /** The bound that was met first; undefined if there is none. */
     cutShort: () => cut && { code: cut, text: CUTS[cut] },
-    /** Counts an address that answered at a hop, once. False if it is one too many: then it must not be kept. */
+    /** Counts an address that answered at a hop, once. Returns false if it is one too many and must not be kept. */
     admit(hop: number, ip: string | undefined): boolean {
       const atHop = hops.getOrInsertComputed(hop, () => new Set());
       if (ip === undefined || atHop.has(ip)) return true;
@@ -73,14 +73,14 @@ export function createBudget(client: string, clock: Clock = systemClock, spend =
       addresses++;
       return true;
     },
-    /** Does work that grows with what a network answers, and charges its time. */
+    /** Runs a task whose work grows with the answers of a network, and charges its time. */
     work(task: () => void): void {
       const startMs = clock.nowMs();
       task();
       const nowMs = clock.nowMs();
       if (spend(client, nowMs - startMs, nowMs)) end("work");
     },
-    /** Counts the bytes of an event. False if they are too many: then it must not be sent. */
+    /** Counts the bytes of an event. Returns false if they are too many and the event must not be sent. */
     tell(bytes: number): boolean {
       eventBytes += bytes;
       return eventBytes <= MAX_EVENT_BYTES || end("events");

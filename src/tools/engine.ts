@@ -12,9 +12,9 @@ export interface RunRequest {
   readonly scopeId?: number;
   /** How long a probe may stay unanswered, in milliseconds. */
   readonly timeoutMs: number;
-  /** How the probes travel if not as ICMPv6. */
+  /** The port that is probed; absent for ICMPv6. */
   readonly probedPort?: ProbedPort | undefined;
-  /** For whom they leave; absent for one who shares with nobody. */
+  /** The client that the probes are for; absent for a client that shares the gate with nobody. */
   readonly caller?: Caller | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface RunRequest {
 export interface RunOptions {
   /** Ends the run early, without a result. */
   readonly signal?: AbortSignal | undefined;
-  /** Bounds what can grow with the answers: mtr and the search for paths. */
+  /** Bounds the data that can grow with the answers, in mtr and the search for paths. */
   readonly budget?: RunBudget | undefined;
 }
 

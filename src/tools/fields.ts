@@ -19,7 +19,7 @@ export const icmpType = () => whole("The ICMPv6 type, RFC 4443.", 0, 255);
 /** The schema of an ICMPv6 error's code. */
 export const icmpCode = () => whole("The ICMPv6 code, RFC 4443.", 0, 255);
 
-/** The schemas of what every result of a run says first. */
+/** The schemas of the first fields in the result of every run. */
 export const runFields = () => ({
   target: text("The target as it was sent."),
   ip: ipv6Text("The address that was probed."),
@@ -33,7 +33,7 @@ export const waitedMs = () =>
   ).exactOptional();
 
 /**
- * The schemas of what the details of every run have.
+ * The schemas of the fields in the details of every run.
  *
  * @param codes the codes of the verdict
  */

@@ -6,28 +6,29 @@ import { type DnsClient, lookupHostname } from "../dns/client.ts";
 import { FairSlots } from "../gate/fair-slots.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 
-/** How long after a trace's last answer names are waited for, in milliseconds: recursion on a cold cache takes so long. */
+/** Milliseconds that names may take after a trace's last answer: recursion on a cold cache takes this long. */
 export const NAMES_MS = 1500;
-/** Names of hops asked for at once, over all traces, half of them for one client: a part of what a resolver's client allows, so that `/dns` goes on. */
+/** Names of hops asked for at once, over all traces, half of them for one client: a DNS client allows more, so `/dns` goes on. */
 const MAX_QUESTIONS = 128;
 
-/** Names that are asked for in one run, and characters of a name that are kept: one without escapes has no more. */
+/** Names that one run asks for. */
 const MAX_NAMES = 256;
+/** Characters of a name that are kept; a name without escapes has no more. */
 const MAX_CHARACTERS = 253;
 
-/** The name of a hop whose name came too late. */
+/** Takes the place of a name that came too late. */
 export const LATE = "";
 
-/** Names by address; undefined as long as one is waited for, null without one, and `LATE` if it came too late. */
+/** Names by address: undefined while the resolver is asked, null if there is none, and `LATE` if it came too late. */
 export type Names = ReadonlyMap<string, string | null | undefined>;
 
 const slots = new FairSlots(MAX_QUESTIONS);
 
 /**
- * Asks a resolver for names of hops while a trace runs. Addresses that are not globally reachable are
- * asked for only if no server of the resolver is: a private network keeps its names to itself.
+ * Asks a resolver for names of hops while a trace runs. It asks for addresses that are not globally reachable only
+ * if no server of the resolver is globally reachable either: a private network keeps its names to itself.
  *
- * @param onName called whenever the name of an address has become known
+ * @param onName called when the name of an address becomes known
  */
 export function hopNames(
   dnsClient: DnsClient,
@@ -54,7 +55,7 @@ export function hopNames(
   return {
     /** The names by address that are known now. */
     names: names as Names,
-    /** Begins to ask for the name of a hop that has answered, unless that has begun, or for `MAX_NAMES` of them. */
+    /** Asks for the name of a hop that has answered: once for each address, and for `MAX_NAMES` at most. */
     ask(ip: string): void {
       answeredMs = clock.nowMs();
       if (names.size === MAX_NAMES || names.has(ip)) return;
@@ -64,8 +65,8 @@ export function hopNames(
       pending.push(find(ip, address));
     },
     /**
-     * The names `NAMES_MS` after the last hop answered, or as soon as each is known. Gives up the others, which are
-     * `LATE` from then on.
+     * Waits until all names are known, or until `NAMES_MS` after the last hop answered. The names that are missing then
+     * are `LATE`.
      */
     async known(): Promise<Names> {
       const waitMs = Math.max(0, answeredMs + NAMES_MS - clock.nowMs());

@@ -43,7 +43,7 @@ export const pathParameters = {
  *
  * @param probed what is probed, how, and whether the names of the hops are looked up
  * @param longestMs the longest time beyond that of a trace
- * @param onName called whenever the name of an address has become known
+ * @param onName called when the name of an address becomes known
  */
 export async function openPathRun(
   { names: wanted, ...probed }: Parameters<typeof openRun>[0] & { readonly names: "yes" | "no" },
@@ -60,12 +60,12 @@ export async function openPathRun(
   return { ...run, names: wanted === "yes" ? names : { ...names, ask() {} } };
 }
 
-/** The row of a hop, as far as all tools have it. */
+/** The fields that the row of a hop has in all tools. */
 type HopRow = Pick<MtuHop, "hop" | "ip" | "hostname"> & { readonly details?: object };
 
 /**
- * Sends each row that is new or has changed as an event. The same object is looked at again only if its
- * address is one of those that are named: something else than the row has changed there.
+ * Makes a function that sends each row that is new or has changed as an event. A row that is the same object as before
+ * is compared again only if its address is in `changed`, as when its name has become known.
  */
 export function hopEvents<Row extends HopRow>(
   show: (row: Row) => object,

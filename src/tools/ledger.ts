@@ -32,8 +32,8 @@ export function ledgerOf(fates: readonly Fate[] = []): Ledger {
 }
 
 /**
- * The sums of a ledger, as documents show them. A probe that was not sent is not lost, and of what is `unknown`
- * nothing is said: `loss` is in percent of the others, or null without any.
+ * The sums of a ledger, as documents show them. `loss` is in percent of the probes whose fate is known, or null without
+ * any: a probe that was not sent is not lost, and an `unknown` one may or may not be.
  */
 export function totalsOf(ledger: Readonly<Ledger>) {
   const { reply, hop, error, late, retransmitted, silent, unknown } = ledger;
@@ -49,15 +49,15 @@ export function totalsOf(ledger: Readonly<Ledger>) {
 export const lostOf = ({ sent, received, unknown }: ReturnType<typeof totalsOf>) =>
   sent - unknown - received;
 
-/** How much later than others a SYN-ACK is that was sent again, in milliseconds: that is after 1 s; RFC 6298 section 2. */
+/** How much later than others a retransmitted SYN-ACK comes, in milliseconds: it leaves after 1 s; RFC 6298 section 2. */
 const RETRANSMITTED_MS = 900;
 
 /**
- * The round-trip time from which on a SYN-ACK was sent again, so that the first one was lost, in milliseconds: it comes
- * so much later than the median of the others.
+ * The round-trip time in milliseconds from which a SYN-ACK counts as retransmitted, so the first one was lost:
+ * `RETRANSMITTED_MS` more than the median of the others.
  */
 export function retransmittedFromMs(rttsMs: readonly number[]): number {
-  // For all that are in question, those around the middle of the others are the same.
+  // Whichever late SYN-ACK is judged, the median of the others is the same, so one stands for all.
   const others = rttsMs.toSorted((a, b) => a - b).slice(0, -1);
   return (median(others) ?? Infinity) + RETRANSMITTED_MS;
 }

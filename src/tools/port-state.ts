@@ -1,4 +1,4 @@
-/** What a run says of the port that it probed, and how that differs from what echo requests say. */
+/** The state of the port that a run probed, and how it differs from the answers to echo requests. */
 import { formatIpv6 } from "../addr/format.ts";
 import type { Caller } from "../gate/gate.ts";
 import type { Prober } from "../icmp/prober/prober.ts";
@@ -8,10 +8,10 @@ import { inWords } from "../util/text.ts";
 import { ping } from "./ping/engine.ts";
 import type { resolveTarget } from "./target.ts";
 
-/** The echo requests to a target whose port is silent, and how long each to the last hop of one that is not waits. */
+/** The echo requests to a target with a silent port. For other ports, `waitMs` is the wait of each to the last hop. */
 const ECHO = { count: 3, intervalMs: 50, timeoutMs: 1000, waitMs: 333 } as const;
 
-/** Where echo requests go, and for whom. */
+/** The target of the echo requests, and the client that they are for. */
 interface Asked {
   readonly prober: Prober;
   readonly destination: Awaited<ReturnType<typeof resolveTarget>>["destination"];
@@ -37,12 +37,12 @@ export function portStateOf(probedPort: ProbedPort, answers: readonly PortState[
   const closed = answers.length - open;
   const state = open > 0 && closed > 0 ? ("mixed" as const) : first;
   const counts = `${open} ${words.open} and ${closed} ${words.closed}`;
-  const how =
+  const evidence =
     state === "mixed" ? `: of ${answers.length} answers, ${counts}` : ` (${words[state]})`;
-  return { state, text: `${port} is ${state}${how}.` };
+  return { state, text: `${port} is ${state}${evidence}.` };
 }
 
-/** A sentence about an answer that comes from before the target. */
+/** A sentence about an answer that a nearer router may have sent in the target's name. */
 const proxyText = (router: string, hop: number) =>
   `But an echo request ends at hop ${hop} (${router}) before the target: a firewall may have answered in its name.`;
 
@@ -55,13 +55,13 @@ function silenceText(probedPort: ProbedPort, { hop, error }: PortEnd): string {
   return `nothing on ${port}${doubt}${where}`;
 }
 
-/** How far probes of a port came, as far as it is known. */
+/** What is known of how far the probes of a port came. */
 export interface PortEnd {
-  /** What each answer said, in any order. */
+  /** The state by each answer, in any order. */
   readonly answers?: readonly PortState[];
   /** The last hop that answered. */
   readonly hop?: number | undefined;
-  /** True if silence is all that is behind that hop. */
+  /** True if nothing behind that hop answered. */
   readonly isSilent?: boolean;
   readonly error?: { readonly name: string; readonly from: string } | undefined;
 }
@@ -81,8 +81,8 @@ async function routerAt(hopLimit: number, { prober, destination, caller, signal 
 }
 
 /**
- * The state of the port, and how it differs from what echo requests say: if it is silent, whether the target
- * answers them; if a hop is known, whether they end there too. Sentences behind those of the verdict, and the details.
+ * The state of the port for the details, and sentences for the end of the verdict. They compare the port with echo
+ * requests: whether the target answers them if the port is silent, and whether a nearer router has answered for it.
  */
 export async function portOf(probedPort: ProbedPort | undefined, end: PortEnd, asked: Asked) {
   if (probedPort === undefined) return { text: "" };

@@ -25,7 +25,7 @@ const NUMBERS: Readonly<Partial<Record<Kind, Notation>>> = {
   bytes: [11, (bytes) => `${bytes} bytes`],
 };
 
-/** Parts that a table goes without, one step after another, where it is wider than the screen. */
+/** The parts that a table leaves out where it is wider than the screen, step by step. */
 const STEPS = [
   ["extra"],
   ["extra", "addresses"],
@@ -34,7 +34,7 @@ const STEPS = [
 ] as const;
 type Dropped = (typeof STEPS)[number][number];
 
-/** Characters to which cells are filled up; the longest name has 1,004, and a few longer texts would fill the memory. */
+/** Characters to which cells are padded at most: the longest name has 1,004, and padding to longer texts fills the memory. */
 export const MAX_WIDTH = 1_004;
 
 const NO_REPLY = "no reply";
@@ -45,8 +45,8 @@ const LONGEST_ADDRESS = 39;
 
 /**
  * The lines of a table: its columns, then its rows. Where they are wider than `columns` characters, extra
- * columns are left out, then addresses that have a name, then details; notes on a row go below it. If that
- * does not do, names go below their rows too, or all hosts.
+ * columns are left out, then addresses that have a name, then details; notes on a row go below it. If they are
+ * still wider, names go below their rows too, or all hosts.
  */
 export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Line[] {
   let { lines, width, hosts } = layoutOf(table, []);
@@ -75,8 +75,8 @@ export function tableLines(table: Table, columns = Number.POSITIVE_INFINITY): Li
 }
 
 /**
- * The table with names longer than `room` below their rows. If an address is longer too, with all hosts there:
- * names, and addresses where a name is longer than `width`.
+ * The table with each name longer than `room` below its row. If an address is longer too, all hosts go below their
+ * rows: the name, and the address where the name is longer than `width` or missing.
  */
 function hostsBelow({ columns, rows, ...others }: Table, room: number, width: number): Table {
   const at = columns.findIndex(({ kind }) => kind === "host");
@@ -95,7 +95,7 @@ function hostsBelow({ columns, rows, ...others }: Table, room: number, width: nu
   return { ...others, columns: hasRoom ? columns : columns.toSpliced(at, 1), rows: below };
 }
 
-/** The end of a report: what was asked, what came of it, and the facts. */
+/** The end of a report: its title, its verdict, and its facts. */
 export function endLines({ title, verdict, facts }: Report, columns?: number): Line[] {
   return [
     ...textLines("bold", title, columns),
@@ -129,7 +129,7 @@ export function plainText(lines: readonly Line[]): string {
   return lines.map((line) => `${textOf(line).trimEnd()}\n`).join("");
 }
 
-/** The titles and rows of a table without what is dropped, and how wide they are. */
+/** The lines of a table without the dropped parts, their width, and that of the hosts. */
 function layoutOf({ columns, rows }: Table, dropped: readonly Dropped[]) {
   const isShown = ({ name, isExtra, isDetail }: Column) =>
     name !== "" &&

@@ -7,7 +7,7 @@ import type { portField, runDetailFields, traceError } from "./fields.ts";
 import { CODES, WARNINGS } from "./here/codes.ts";
 import type { MtuHop } from "./mtu/result.ts";
 
-/** How good the news of a verdict, a fact or a row are. */
+/** Whether a verdict, a fact or a row is good news. */
 export type Tone = "good" | "warn" | "bad";
 
 /** A host on a path; `ip` is null for a silent hop. */
@@ -35,14 +35,14 @@ export type Kind =
   | "notes";
 
 export interface Column {
-  /** Empty for the last one if it says more about each row. */
+  /** Empty for a last column with notes on each row. */
   readonly name: string;
   readonly kind: Kind;
   /** True if the tone of a row shows here. */
   readonly isToned?: boolean;
-  /** True if it is left out first where there is too little room. */
+  /** True if the column is left out first where there is too little room. */
   readonly isExtra?: boolean;
-  /** True if it is left out last. */
+  /** True if the column is left out last. */
   readonly isDetail?: boolean;
 }
 
@@ -55,7 +55,7 @@ export interface Row {
   readonly tone?: Tone;
 }
 
-/** A name and what it is; the tone is of the value. */
+/** A name and a value; the tone is that of the value. */
 export interface Fact {
   readonly name: string;
   readonly value: string;
@@ -85,7 +85,7 @@ export interface Report {
   readonly isAnswered: boolean;
 }
 
-/** The document of a run as far as it is known; `Known` are the fields that it has from the beginning. */
+/** The document of a run so far; `Known` names the fields that it has from the beginning. */
 export type Draft<Result extends { details: object }, Known extends keyof Result> = Partial<
   Omit<Result, "details">
 > &
@@ -100,9 +100,9 @@ export interface Reporter<Document = never, Part = never> {
    * @param parts the data of the events until now
    */
   draft?(subject: string, parts: readonly Part[]): Document;
-  /** Makes one part of all that is known and a new one, so that a long run need not keep all its parts. */
+  /** Merges a new part into those before it, so that a long run need not keep them all. */
   merge?(known: Part | undefined, part: Part): Part;
-  /** How far a run has come, by its last part: of what, and which parameter says how many there will be. */
+  /** How far a run has come: what is counted, the parameter with the total, and the count by the last part. */
   readonly progress?: {
     readonly noun: string;
     readonly wanted: string;
@@ -121,12 +121,15 @@ const BAD: readonly string[] = [
   ...CODES.filter((code) => code !== "works" && !WARNINGS.includes(code)),
 ];
 
-/** A verdict with its tone; null without one. */
-export function tonedVerdict(verdict: RunDetails["verdict"] | undefined): Report["verdict"] {
-  if (verdict === undefined) return null;
-  const { code, text } = verdict;
-  return { tone: GOOD.includes(code) ? "good" : BAD.includes(code) ? "bad" : "warn", text };
+/** The tone of the code of a verdict, or of an error, whose code is in capitals. */
+export function toneOf(code: string): Tone {
+  if (GOOD.includes(code)) return "good";
+  return BAD.includes(code) || /^[A-Z0-9_]+$/.test(code) ? "bad" : "warn";
 }
+
+/** A verdict with its tone; null without one. */
+export const tonedVerdict = (verdict: RunDetails["verdict"] | undefined): Report["verdict"] =>
+  verdict ? { tone: toneOf(verdict.code), text: verdict.text } : null;
 
 type TraceError = ValueOf<ReturnType<typeof traceError>>;
 
@@ -146,7 +149,7 @@ interface RunDocument {
   };
 }
 
-/** A name, its value if there is one, and the tone of the value, or that users copy it. */
+/** A name, its value if there is one, and the tone of the value, or `copied` if users copy it. */
 export type FactRow = readonly [
   name: string,
   value: string | false | null | undefined,
@@ -216,16 +219,16 @@ export function hopsText(hops: readonly number[]): string {
   return `hop${hops.length === 1 ? "" : "s"} ${listText(hops)}`;
 }
 
-/** What hops of every tool can have; those of the path MTU have no more. */
+/** The details that a hop can have in every tool; a hop of the path MTU has no others. */
 type HopDetails = NonNullable<MtuHop["details"]>;
 
-/** What people call a network: its name, or else its number. */
+/** The name of a network, or else its number. */
 export const networkName = ({
   asn,
   name,
 }: Pick<NonNullable<HopDetails["network"]>, "asn" | "name">) => name ?? `AS${asn}`;
 
-/** Whose network an address belongs to. */
+/** The number and the name of a network. */
 export function networkText({ asn, name }: NonNullable<HopDetails["network"]>): string {
   return [asn !== null && `AS${asn}`, name].filter(Boolean).join(" ");
 }

@@ -115,7 +115,7 @@ export function proberOf({ icmp }: Pick<Services, "icmp">, canDoWithoutRaw: bool
   throw new ApiError("ICMP_UNAVAILABLE", { reason: missing.unavailable }, remedyFor(missing));
 }
 
-/** The pause after a run whose packets have waited for too long. */
+/** The pause in seconds after a run whose packets have waited for too long. */
 const RETRY_AFTER_SECONDS = 10;
 
 /** SYNs that reach the port in a trace. */
@@ -124,10 +124,10 @@ export const TRACE_SYNS = 10;
 /** Milliseconds that a run may wait: for the resolver, a slot, a port, and other probes to the same /64. */
 const LONGEST_WAIT_MS = QUERY_TIMEOUT_MS + 2 * MAX_TURN_MS + 2 * NEIGHBOUR_MS;
 
-/** How long before its connection may close a run ends, in milliseconds. */
+/** Milliseconds between the end of a run and the time at which its connection may close. */
 export const DEADLINE_MS = 2_000;
 
-/** How long before that it sends nothing more, and ends with what it has, in milliseconds. */
+/** Milliseconds before its end at which a run stops sending, to end with the results so far. */
 const ENDING_MS = 500;
 
 const FULL = "As many probes are under way as the service has memory for";
@@ -190,7 +190,7 @@ export async function openRun(
     request: { ...destination, timeoutMs, probedPort, caller } satisfies RunRequest,
     options: { signal, budget } satisfies RunOptions,
     budget,
-    /** That of the call, within the budget. */
+    /** The call's `onEvent`, within the budget. */
     onEvent: onEvent && ((name: string, data: object) => onEvent(name, data, budget.tell)),
     /**
      * Waits for the engine.
@@ -215,9 +215,9 @@ export async function openRun(
     ) {
       const { text: ofPort, port } = await portOf(probedPort, end, asked);
       const ofSource = sourceText(source, destination.target, isDeprecated(source));
-      // It says of the silence what the verdict does.
-      const isTold = end.isSilent && port && "echo" in port && port.echo;
-      const own = isTold ? "" : verdict.text;
+      // The sentence about the port says that silence already.
+      const isSaid = end.isSilent && port && "echo" in port && port.echo;
+      const own = isSaid ? "" : verdict.text;
       const more = ofPort + ofSource + ownErrorText(source, end.error?.from);
       const text = `${own}${more}`.trimStart();
       const dns64 = translationOf(resolvers[targetResolver], ip);

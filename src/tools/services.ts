@@ -18,7 +18,7 @@ export interface OtherLocations {
   readonly isConnected: boolean | null;
   /** The document of `/locations`. */
   json(): string;
-  /** Those that can measure now, by what `from` calls several: a tag that is not a name too, or the word for all. */
+  /** Locations that can measure now, by a word of `from` that means several: a tag that is not a name too, or the word for all. */
   byWord(): ReadonlyMap<string, readonly string[]>;
   /**
    * Asks a location, and returns its document.
@@ -41,7 +41,7 @@ export interface Services {
   readonly probeSlots: FairSlots;
   /** The slots of requests that ask resolvers and send no probes. */
   readonly querySlots: FairSlots;
-  /** How this machine is looked at; absent where a check does not begin with that. */
+  /** Looks at this machine; absent where a check does not begin with that. */
   readonly look?: typeof lookHere;
   /** Absent if the operator has named no file of networks. */
   readonly networks?: Pick<Networks, "find"> | null;

@@ -15,11 +15,11 @@ interface SharedRun<Row, Outcome> {
 }
 
 /**
- * Makes a function that joins a run, or starts it if none with its key is under way. So many callers who look at
- * one target cost it no more than one does.
+ * Makes a function that joins a run, or starts it if none with its key is under way. So many callers cost a target no
+ * more than one does.
  *
  * The run's signal aborts when the last caller has the outcome or has gone. A caller whose signal aborts gets
- * `aborted`. A run is joined only while it is open, as the caller who starts it says.
+ * `aborted`. Others join a run only while the `isOpen` of the caller who started it returns true.
  */
 export function createSharing<Row, Outcome>(aborted: Outcome) {
   const running = new Map<string, SharedRun<Row, Outcome>>();

@@ -1,6 +1,6 @@
 import { median } from "../util/numbers.ts";
 import { inWords } from "../util/text.ts";
-import { type Table, tonedVerdict } from "./report.ts";
+import { type Table, toneOf } from "./report.ts";
 
 /** The parts of the documents of all tools that are compared. */
 interface Measured {
@@ -16,7 +16,7 @@ interface Measured {
   };
 }
 
-/** The row of a location in the comparison of several, by its document or the code of its error if it has ended. */
+/** The row of a location in a comparison, from its document or the code of its error, if it has ended. */
 export function summaryRow(location: string, document: object = {}, error: string | null = null) {
   const measured = document as Partial<Measured>;
   const { stats, results, queryTime, hops = [], mtu = null, details = {} } = measured;
@@ -62,11 +62,10 @@ export function summaryTable({ summary, matching }: Summary): Table {
   const outcomes = summary.map((row) => ({ ...row, verdict: row.verdict ?? row.error }));
   const columns = COLUMNS.filter(({ name }) => outcomes.some((row) => row[name] !== null));
   const heading = `${summary.length} of ${matching} locations, chosen at random`;
-  const rows = outcomes.map(({ verdict, error, ...row }) => {
+  const rows = outcomes.map(({ verdict, ...row }) => {
     const shown = { ...row, verdict: verdict && inWords(verdict) };
     const cells = columns.map(({ name }) => shown[name]);
-    const toned = verdict === null ? null : tonedVerdict({ code: verdict, text: "" });
-    return { cells, ...(toned && { tone: error === null ? toned.tone : "bad" }) };
+    return { cells, ...(verdict !== null && { tone: toneOf(verdict) }) };
   });
   return { columns, rows, ...(matching > summary.length && { heading }) };
 }

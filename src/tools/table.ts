@@ -27,11 +27,11 @@ export interface Tool {
   readonly example: string;
   /** Settings of the service that a command can choose for itself, by their names in `Config`. */
   readonly settings?: Parameters;
-  /** The tool that its command is without a subject. */
+  /** The tool that its command runs without a subject. */
   readonly without?: ToolName;
   /** True if only a service can answer. */
   readonly needsServer?: boolean;
-  /** The socket without which it cannot work: a raw one, or any that sends echo requests. */
+  /** The socket that it needs: a raw one, or any that sends echo requests. */
   readonly needsSocket?: "raw" | "any";
   /** True if the page calls the tool while the user types, because a call costs next to nothing. */
   readonly isAskedAsTyped?: boolean;

@@ -22,7 +22,7 @@ export type Target = { readonly text: string } & (
   | { readonly name: string }
 );
 
-/** Many who send a `:` have copied a URL, or a name with a port. */
+/** A text with `:` is often a URL, or a name with a port. */
 const HOW_TO_WRITE = "write it like 2001:db8::1, or a name without scheme, port and path";
 
 const IPV6_ONLY = "sixscope probes IPv6 only. Check a name to compare both";
@@ -51,7 +51,7 @@ const MAX_ADDRESSES = 32;
  * Turns a target into the one address that may be probed, and the interface of a link-local one.
  *
  * A name is resolved once, so that the address cannot change between the policy check and the probe. Of several
- * addresses, it is the first that the policy allows and this machine can send to.
+ * addresses, the run probes the first that the policy allows and that this machine can send to.
  *
  * @throws ApiError INVALID_PARAMETER for a zone, TARGET_NOT_ALLOWED, NO_IPV6_ADDRESS, and those of
  *   `requireAnswer`

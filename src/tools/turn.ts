@@ -25,7 +25,7 @@ export const tooBusy = (retryAfterSeconds: number) =>
 /** Most runs end within seconds. */
 const RETRY_AFTER_SECONDS = 2;
 
-/** The error of one for whom there is no slot, with the reason. */
+/** The error of a run for which there is no slot, with the reason. */
 export const noSlot = ({ limit }: Pick<FairSlots, "limit">, reason: string) =>
   new ApiError("TOO_MANY_PROBES", { limit, retryAfterSeconds: RETRY_AFTER_SECONDS }, reason);
 
@@ -40,13 +40,13 @@ export const waitingEvent = shape("Waiting", "A run that has to wait.", () => ({
 /**
  * Takes a slot, for which the client may have to wait, and returns the function that gives it back.
  *
- * @param what what has the slots, for people
+ * @param noun what the slots are for, in the words of the message
  * @throws ApiError TOO_MANY_PROBES
  */
 export async function takeSlot(
   slots: FairSlots,
   { client, signal }: Pick<Call, "client" | "signal">,
-  what: string,
+  noun: string,
   longestMs?: number,
   onWait?: () => void,
 ): Promise<() => void> {
@@ -55,7 +55,7 @@ export async function takeSlot(
   if (signal.aborted) throw clientGone();
   const { running, limit } = slots;
   const rest = running < limit ? ", and the others are kept for other clients" : "";
-  throw noSlot(slots, `The server is busy: ${running} of ${limit} ${what} are running${rest}`);
+  throw noSlot(slots, `The server is busy: ${running} of ${limit} ${noun} are running${rest}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** What a document of a run says in numbers, for the row that is kept of it. */
-import { toneOf } from "../tools/answer.ts";
+import { toneOf } from "../tools/report.ts";
 import { median } from "../util/numbers.ts";
 import { answersOf, verdictOf } from "./diff.ts";
 import type { LevelRun } from "./level.ts";

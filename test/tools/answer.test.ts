@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { answerOf, toneOf } from "../../src/tools/answer.ts";
+import { answerOf } from "../../src/tools/answer.ts";
 import type { Tone } from "../../src/tools/report.ts";
+import { toneOf } from "../../src/tools/report.ts";
 
 test.each<[code: string, answer: string, tone: Tone]>([
   ["works", "Yes", "good"],

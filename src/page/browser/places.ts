@@ -1,5 +1,4 @@
-import { toneOf } from "../../tools/answer.ts";
-import { networkName, type Tone } from "../../tools/report.ts";
+import { networkName, type Tone, toneOf } from "../../tools/report.ts";
 import { listText, numberText, splitSentence } from "../../util/text.ts";
 
 /** The parts of the documents of tools that are compared. */

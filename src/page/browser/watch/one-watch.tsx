@@ -1,5 +1,6 @@
-import { answerOf, toneOf } from "../../../tools/answer.ts";
+import { answerOf } from "../../../tools/answer.ts";
 import type { RunDetails } from "../../../tools/report.ts";
+import { toneOf } from "../../../tools/report.ts";
 import type { Outcome } from "../../../tools/summary.ts";
 import { listText, plural, utcText } from "../../../util/text.ts";
 import type { ChangeDetail, Watches, WatchRow, WatchSeries } from "../../../watch/result.ts";

@@ -1,6 +1,6 @@
-import { toneOf } from "../../../tools/answer.ts";
 import { roundUp } from "../../../tools/numbers.ts";
 import type { Tone } from "../../../tools/report.ts";
+import { toneOf } from "../../../tools/report.ts";
 import { median } from "../../../util/numbers.ts";
 import type { WatchSeries } from "../../../watch/result.ts";
 

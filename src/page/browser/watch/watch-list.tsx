@@ -1,6 +1,7 @@
 import { useEffect, useState } from "hono/jsx/dom";
-import { answerOf, toneOf } from "../../../tools/answer.ts";
+import { answerOf } from "../../../tools/answer.ts";
 import { formatMs } from "../../../tools/numbers.ts";
+import { toneOf } from "../../../tools/report.ts";
 import { median } from "../../../util/numbers.ts";
 import { capitalized, formatPercent, listText, plural } from "../../../util/text.ts";
 import type { WatchDay, Watches, WatchRow } from "../../../watch/result.ts";
