@@ -4,7 +4,7 @@ import { printable, quote } from "../../util/text.ts";
 import type { Finding } from "./findings.ts";
 import type { Found } from "./ledger.ts";
 
-/** A certificate that ends sooner is worth a warning, in days. */
+/** A certificate that expires within so many days gets a warning. */
 const SOON_DAYS = 14;
 
 /** The longest chain that is looked at; browsers accept about ten. */
@@ -13,10 +13,10 @@ const MAX_CHAIN = 16;
 /** The code of a certificate for another name, which is judged by itself. */
 const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
 
-/** Codes of a chain that ends before an authority that is trusted. */
+/** Codes of a chain that does not lead to a trusted authority. */
 const NO_ISSUER = /^UNABLE_TO_(GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)/;
 
-/** A handshake that is complete, as far as it is judged. */
+/** The part of a complete handshake that is judged. */
 export type Handshake = Pick<
   TLSSocket,
   "getPeerCertificate" | "getProtocol" | "authorizationError"

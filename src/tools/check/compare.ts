@@ -2,10 +2,10 @@
 import { type Attempt, byFamily, byText, ofKind, worked } from "./ledger.ts";
 import type { Seen } from "./result.ts";
 
-/** IPv6 that is slower by as much is a finding: people notice a tenth of a second. */
+/** Milliseconds from which slower connections over IPv6 are a finding: people notice a tenth of a second. */
 const SLOWER_MS = 50;
 
-/** Times that differ by less count as equal: this process has other work between them. */
+/** Times that differ by fewer milliseconds count as equal: this process has other work between them. */
 const SAME_MS = 5;
 
 /** Standard errors within which 99 % of a normal distribution are. */
@@ -25,7 +25,7 @@ export function slownessOf(six: readonly number[], four: readonly number[]) {
   return { least, most, shift: ((shifts[(pairs - 1) >> 1] ?? 0) + (shifts[pairs >> 1] ?? 0)) / 2 };
 }
 
-/** How long connections over IPv6 take against those over IPv4; null if that is not clear. */
+/** How much slower IPv6 connects than IPv4, negative if it is faster; null if that is not clear. */
 export function speedOf(rows: readonly Attempt[]): { slowerMs: number; text: string } | null {
   const [six, four] = byFamily(ofKind(rows, "connect").filter(worked));
   const msOf = (opened: readonly Attempt[]) => opened.map(({ ms }) => ms);
@@ -48,14 +48,14 @@ const worstAnswer = (rows: readonly Attempt[]) =>
     .filter(({ httpStatus }) => httpStatus !== undefined)
     .toSorted((a, b) => (b.httpStatus ?? 0) - (a.httpStatus ?? 0) || byText(a.ip, b.ip))[0];
 
-/** Compares the families: their HTTP responses, certificates and times; null if only one has answered. */
+/** Compares the HTTP responses, certificates and times of the families; null unless both have answered. */
 export function compareFamilies(rows: readonly Attempt[]): Seen | null {
   const families = byFamily(rows);
   if (!families.every((all) => ofKind(all, "connect").some(worked))) return null;
   // More requests go to IPv6, and a server may limit them.
   const turns = Math.max(...ofKind(families[1], "request").map(({ turn }) => turn));
   const [six, four] = families.map((all) => worstAnswer(all.filter(({ turn }) => turn <= turns)));
-  // A redirect or a cache may differ; an error where the other family has none is seen by users.
+  // A redirect or a cache may differ. Users see an error that only one family has.
   if (six && four && (six.httpStatus ?? 0) >= 400 && (four.httpStatus ?? 0) < 400) {
     const text = `${six.ip} answers with status ${six.httpStatus}, and ${four.ip} with ${four.httpStatus}.`;
     return { finding: "http-differs", text };

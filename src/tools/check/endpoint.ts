@@ -7,7 +7,7 @@ import { endpoint } from "../services.ts";
 import { createRunSharing } from "../sharing.ts";
 import { parseTarget } from "../target.ts";
 import { MAX_TURN_MS, takeTurn, waitingEvent } from "../turn.ts";
-import { hear } from "./engine.ts";
+import { runCheck } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { inOrder } from "./findings.ts";
 import { attemptsOf, withRetransmitted } from "./ledger.ts";
@@ -18,17 +18,17 @@ import { TLS_PORT } from "./service.ts";
 import { checkVerdict } from "./verdict.ts";
 import { viewsOf } from "./views.ts";
 
-/** Why a link-local address is no name to check. */
+/** Why a link-local address is not checked. */
 const LINK_LOCAL =
   "a link-local address has no name, and no other machine's way to compare; ping it: sixscope ping fe80::1%eth0 --tcp=443";
 
-/** How many requests a check counts as: two questions to three resolvers, the addresses, and the path. */
+/** Requests that a check counts as: two questions to three resolvers, the addresses, and the path. */
 const PRICE = 12;
 
-/** How long after it began a check is joined by others of the same name and port, in milliseconds. */
+/** Milliseconds after its start in which a check is joined by others of the same name and port. */
 const JOINED_MS = 5_000;
 
-const share = createRunSharing<Awaited<ReturnType<typeof hear>>>();
+const share = createRunSharing<Awaited<ReturnType<typeof runCheck>>>();
 
 /** `GET /check/{name}`: whether a name works over IPv6, and if not, why. */
 export const check = endpoint({
@@ -82,8 +82,8 @@ export const check = endpoint({
       services.gate,
       JSON.stringify([subject, port]),
       call,
-      (shared) => hear(target, port, shared, services, turn.caller),
-      // Nobody joins one that waits for the packets of its own client.
+      (shared) => runCheck(target, port, shared, services, turn.caller),
+      // Nobody joins a check that waits for the packets of its own client.
       () => performance.now() - startMs < JOINED_MS && !turn.waited(),
     );
     const { stamp, near, way, ...hearing } = measured;

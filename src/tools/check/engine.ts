@@ -19,13 +19,13 @@ import { MAX_ADDRESSES } from "./service.ts";
 import { tryIpv4, tryIpv6 } from "./tries.ts";
 import { checkVerdict, mayBeHere } from "./verdict.ts";
 
-/** Tries each IPv6 address that is found, up to a number, and measures the way to one of them. */
+/** Tries each IPv6 address that is found, up to `MAX_ADDRESSES`, and measures the way to one of them. */
 function createAddresses(check: RunningCheck) {
   const found = new Set<string>();
   const tries: ReturnType<typeof tryIpv6>[] = [];
   return {
     count: () => found.size,
-    find(ip: string) {
+    add(ip: string) {
       if (tries.length < MAX_ADDRESSES && !found.has(ip)) tries.push(tryIpv6(check, ip));
       found.add(ip);
     },
@@ -33,7 +33,7 @@ function createAddresses(check: RunningCheck) {
     /** Measures the way to one of the addresses; undefined if none may be used. */
     async measureOne(known?: Promise<unknown>) {
       await known;
-      // Other resolvers may have added some meanwhile.
+      // Other resolvers may add addresses meanwhile.
       let works: (boolean | null)[] = [];
       while (works.length < tries.length)
         works = await Promise.all(tries.map(({ first }) => first));
@@ -44,7 +44,7 @@ function createAddresses(check: RunningCheck) {
   };
 }
 
-/** Looks at the machine that checks, until it is asked to stop: a look takes some seconds. */
+/** Looks at the machine that checks, until `stop` is called: a look takes some seconds. */
 function lookHere(check: RunningCheck) {
   const looking = abortedBy(check.signal);
   const near = { here: null as HereResult | null, steps: [] as readonly HereStep[] };
@@ -63,14 +63,14 @@ function lookHere(check: RunningCheck) {
 }
 
 /**
- * Makes all attempts and takes all steps, and returns the ledger, the steps that are no views of it, the way to one of the
- * addresses, and what is known of the machine that checks.
+ * Makes all attempts and takes all steps. Returns the ledger, the steps that are not views of it, the way to one of the
+ * addresses, and the look at the machine that checks.
  *
- * @param target the name, or the one address
+ * @param target a name, or one address
  * @param call its signal aborts when the caller has gone
- * @param caller for whom connections leave
+ * @param caller the client that connections are for
  */
-export async function hear(
+export async function runCheck(
   target: Target,
   port: number,
   call: Call,
@@ -81,10 +81,10 @@ export async function hear(
   using check = beginCheck(target, port, call, services, caller);
   const { rows, steps } = check;
   const addresses = createAddresses(check);
-  const names = check.name === null ? null : lookUp(check, addresses.find);
+  const names = check.name === null ? null : lookUp(check, addresses.add);
   const named = names && check.take("names", null, () => names.judged);
   const looked = lookHere(check);
-  if ("address" in target) addresses.find(formatIpv6(target.address));
+  if ("address" in target) addresses.add(formatIpv6(target.address));
   const tryAll = async () => {
     const overIpv4 = names?.ipv4.then((ips) => tryIpv4(check, ips));
     const [way] = await Promise.all([addresses.measureOne(names?.known), named, overIpv4]);
@@ -98,10 +98,10 @@ export async function hear(
   if (compared) await check.take("compare", null, async () => compared);
   const doubted = (await names?.doubted) ?? [];
   const hearing = { steps, rows, addresses: addresses.count(), doubted };
-  // A clear answer does not wait for the look.
+  // A verdict that the look cannot change does not wait for it.
   if (!mayBeHere(checkVerdict(target.text, port, hearing))) looked.stop();
   await looked.ended;
-  // What ended because the client went away was not silent.
+  // Attempts that ended because the client went away were not silent.
   call.signal.throwIfAborted();
   const isPathHeard =
     check.isIpv6Heard() || rows.some(({ at }) => at !== undefined) || isHeard(way);

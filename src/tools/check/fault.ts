@@ -24,7 +24,7 @@ export const worstOf = (steps: readonly Step[]): Finder | undefined =>
 /** True for a step that has failed. */
 export const isFailed = ({ status }: Step) => status === "fail";
 
-/** Tells whether a step has one of some findings. */
+/** Makes a function that tells whether a step has one of some findings. */
 export const isOneOf =
   (...findings: Finding[]) =>
   ({ finding }: Pick<Step, "finding">) =>
@@ -38,7 +38,7 @@ const isUnreached = isOneOf("not-sent", "unreachable", "rejected", "path-loop", 
 /** Some attempts worked. */
 export const isUnsteady = isOneOf("stopped", "sometimes");
 
-/** Clients know at once that they are not let in. */
+/** Clients learn at once that they are refused. */
 export const isRefused = isOneOf("port-closed", "not-opened", "rejected", "unreachable");
 
 /** True for a reason that is a finding about a certificate. */
@@ -48,10 +48,10 @@ export const isOfCertificate = (reason: string): reason is Finding =>
 /** The fault is where a redirect leads. */
 export const isRedirected = isOneOf("redirect-broken", "redirect-loop", "redirect-without-ipv6");
 
-/** A connection opens, and then what follows does not come. */
+/** A connection opens, and then the server falls silent. */
 export const isHung = isOneOf("tls-silent", "http-silent", "response-incomplete");
 
-/** Silence from the first router on does not tell a site from the network of this machine. */
+/** Where no router answers, the site or the network of this machine may be at fault. */
 const OWN_WAY = " Nothing on the way answers, so the network of this machine may be at fault.";
 
 /** The failure of an address, with what explains it; undefined if it has none. */
@@ -74,7 +74,7 @@ export function faultOf(steps: readonly Step[], isPathHeard: boolean): Finder | 
       ? { ...fault, finding: "mtu-black-hole", text: mtu.text }
       : { ...fault, text: `${fault.text} ${mtu.text}` };
   }
-  // For a silent port, the trace says how far probes come; for a closed one, who may have answered.
+  // For a silent port, the trace says how far probes come. For a closed one, it says who may have answered.
   const explains = isSilent(fault) ? "skipped" : fault.finding === "port-closed" ? "ok" : null;
   if (trace?.status !== explains) return fault;
   const own = isSilent(fault) && !isPathHeard ? OWN_WAY : "";

@@ -39,12 +39,12 @@ export const WITH_ADDRESS: readonly StepName[] = ["policy", "echo", "tcp", "tls"
 
 type Placed = { readonly name: StepName; readonly ip?: string | undefined };
 
-/** Steps in the order in which people read them, whichever came first: those of an address together, IPv4 behind IPv6. */
+/** Steps in the order in which people read them: those of an address together, IPv4 behind IPv6. */
 export function inOrder<Step extends Placed>(steps: readonly Step[]): Step[] {
   const isIpv4 = (ip: string) => Number(!ip.includes(":"));
   const found = new Set(steps.flatMap(({ ip }) => ip ?? []));
   const ips = [...found].toSorted().toSorted((a, b) => isIpv4(a) - isIpv4(b));
-  // Where the first step of the addresses stands, all those of one come before those of the next.
+  // From the place of `policy` on, all steps of one address come before those of the next.
   const placeOf = ({ name, ip = "" }: Step) =>
     WITH_ADDRESS.includes(name)
       ? STEPS.indexOf("policy") + ips.indexOf(ip) / ips.length
@@ -60,13 +60,13 @@ export type Finding = keyof typeof findings;
 interface FindingRow {
   /** A failure if no connection over IPv6 comes about, or a browser shows an error; a warning if it works worse than it could. */
   readonly status: "fail" | "warn";
-  /** Go on after the name or the address. */
+  /** Follow the name or the address in a sentence. */
   readonly words: string;
   /** The usual way to mend it, for the one at fault; absent where the evidence says it, or there are many. */
   readonly advice?: string;
   /** Whose fault it is, if not that of the site. */
   readonly fault?: Exclude<(typeof FAULTS)[number], "site">;
-  /** The answer, if not that a failure is no and a warning is yes. */
+  /** The answer, if it is not no for a failure and yes for a warning. */
   readonly answer?: (typeof ANSWERS)[number];
 }
 
@@ -82,7 +82,7 @@ export const isFailure = (finding?: Finding): finding is Finding =>
 /** The findings that are failures. */
 export const FAILURES = CODES.filter(isFailure);
 
-/** Whose fault it can be: that of those who run the name, of resolvers and name servers, of the path, or of the machine that checks. */
+/** Whose fault it can be: `site` for the operator of the name, `dns` for resolvers and name servers, `here` for the machine that checks. */
 export const FAULTS = ["site", "dns", "path", "here", "unknown"] as const;
 
 /** Whether a name works over IPv6. */
@@ -93,5 +93,5 @@ export function wordsOf(finding: Finding, port: number): string {
   return capitalized(FINDINGS[finding].words.replace("{port}", `${port}`));
 }
 
-/** The codes of the verdict: the worst finding, or that there is none. */
+/** The codes of the verdict: the worst finding, or `works` without any. */
 export const VERDICTS = ["works", ...CODES] as const;

@@ -1,10 +1,10 @@
-/** Bytes of a response up to the end of its head; some servers do not end it. */
+/** Bytes of a response that are read for its head; some servers never end it. */
 export const MAX_HEAD_BYTES = 65_536;
 
-/** Characters of a header; a longer one, which most servers would refuse themselves, is left out. */
+/** Characters of a header; a longer one, which most servers refuse themselves, is left out. */
 export const MAX_LINE = 8192;
 
-/** Characters that show people what came in place of a head. */
+/** Characters shown of a response that has no head. */
 const MAX_SHOWN = 200;
 
 /** CR and LF behind a chunk. */
@@ -33,8 +33,8 @@ function addHeader(headers: Map<string, string>, line: string): void {
 }
 
 /**
- * Makes a reader of the pieces in which one HTTP/1 response comes, in time that is linear in their bytes. It returns
- * null until the head is complete, then the head; or, as text, the beginning of what is not a head.
+ * Makes a reader for the pieces of one HTTP/1 response, in time that is linear in their bytes. It returns null until
+ * the head is complete, and then the head. If the response has no head, it returns the beginning as text.
  */
 export function headReader(): (piece: Buffer) => Head | string | null {
   let [beginning, line, leftBytes] = ["", "", MAX_HEAD_BYTES];
@@ -70,7 +70,7 @@ export function headReader(): (piece: Buffer) => Head | string | null {
 /** Makes a counter of an HTTP/1 body. It returns the bytes of data so far, and whether the last chunk has come; RFC 9112 section 7.1. */
 export function bodyCounter(hasChunks: boolean) {
   let [bytes, line, isLast, isOver] = [0, "", false, false];
-  /** Of the chunk and the line end behind it. */
+  /** Bytes left of the chunk and the line end behind it. */
   let leftBytes = hasChunks ? 0 : Infinity;
   return (piece: Buffer) => {
     let text = piece.toString("latin1");

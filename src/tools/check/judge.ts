@@ -1,4 +1,4 @@
-/** The findings in the documents of other tools. */
+/** Turns the documents of other tools into findings. */
 import { ApiError } from "../../api/errors.ts";
 import { isDecisive } from "../../dns/outcome.ts";
 import { listText, plural } from "../../util/text.ts";
@@ -14,7 +14,7 @@ import type { Seen, Step } from "./result.ts";
 
 type Answer = DnsResult | ApiError;
 
-/** What `/dns` finds in an answer that is not that of most resolvers. */
+/** The findings of `/dns` about an answer that differs from that of most resolvers. */
 const SUSPICIOUS: readonly string[] = ["rewritten", "perhaps-filtered"];
 
 /** An address that only one resolver has, and what is found about that resolver. */
@@ -22,7 +22,7 @@ export interface Doubt {
   readonly ip: string;
   readonly resolver: string;
   readonly text: string;
-  /** True if it is the address of no host, with which filters answer; else it may be an old one. */
+  /** True for an address that no other host has, as filters answer with; another one may be old. */
   readonly isNowhere: boolean;
 }
 
@@ -31,7 +31,7 @@ export const addressesIn = ({ records }: Pick<DnsResult, "records">, type: "AAAA
   records.flatMap((record) => (record.type === type ? [record.value] : []));
 
 /**
- * Judges what the resolvers say of a name.
+ * Judges the answers of the resolvers for a name.
  *
  * @param proof the answer of one of them with its DNSSEC verdict
  */
@@ -55,7 +55,7 @@ export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
   }
   const { resolvers = [], verdict, incomplete } = six.details;
   const translated = [six.details, ...resolvers].flatMap(({ dns64 = [] }) => dns64);
-  // Any of them may be the ones that are tried.
+  // A check tries the addresses of all resolvers.
   const ipv6 = [...new Set([six, ...resolvers].flatMap((reply) => addressesIn(reply, "AAAA")))];
   if (ipv6.length === 0) {
     if (!whose) return { finding: incomplete ? "names-unknown" : "no-ipv6", text: verdict.text };
@@ -82,7 +82,7 @@ export function judgeNames(six: Answer, four: Answer, proof: Answer): Seen {
     : { text: summary };
 }
 
-/** The addresses that only those resolvers have that seem to rewrite or filter answers. */
+/** The addresses that come only from resolvers that seem to rewrite or filter answers. */
 export function doubtsIn(six: Answer): Doubt[] {
   if (six instanceof ApiError) return [];
   const { findings = [], resolvers = [] } = six.details;
@@ -101,9 +101,9 @@ export function doubtsIn(six: Answer): Doubt[] {
 }
 
 /**
- * Judges what the servers of the zone of a name say.
+ * Judges the answers of a zone's servers.
  *
- * @param isIpv6Heard whether anything has answered over IPv6: without, their silence says nothing of them
+ * @param isIpv6Heard true if anything has answered over IPv6; if not, their silence says nothing of them
  */
 export function judgeZone({ details }: DnsResult, isIpv6Heard: boolean): Seen {
   const { servers = [], findings = [], verdict } = details;
@@ -140,7 +140,7 @@ export function judgeMtu({ details: { verdict, cause } }: MtuResult): Seen {
   return { text, finding: cause === "back" ? "large-doubtful" : "large-packets" };
 }
 
-/** Loss that is no longer called chance alone, in percent: two of twenty. */
+/** Loss in percent from which chance alone does not explain it: two of twenty. */
 const DOUBTFUL_PERCENT = 10;
 
 /**
@@ -162,7 +162,7 @@ export function judgeMtr({ hops, details }: MtrResult, isOverTcp: boolean): Seen
   return { finding, text, ...(at && { at }) };
 }
 
-/** Judges a trace; whether its silent end is a failure, the port decides. */
+/** Judges a trace. The port decides whether a silent end is a failure. */
 export function judgeTrace({ hops, details: { verdict, reached, loop } }: TraceResult): Seen {
   const { text } = verdict;
   if (reached) return { text };

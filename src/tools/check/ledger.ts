@@ -1,4 +1,4 @@
-/** The ledger of a check: what was tried, and how each attempt ended. Every number that a check says is counted here. */
+/** The ledger of a check: all attempts, and how each ended. Every number that a check says is counted here. */
 import { median, round } from "../../util/numbers.ts";
 import { atLeastChance, fisherExact, type Trials } from "../../util/statistics.ts";
 import { shareText } from "../../util/text.ts";
@@ -18,19 +18,19 @@ export interface Attempt extends Pick<Step, "at" | "httpStatus" | "certificate">
   readonly ms: number;
   /** Why it did not work: a finding, the name of an ICMPv6 error, or another word; null if it did. */
   readonly reason: string | null;
-  /** What it has shown, in a sentence. */
+  /** A sentence about the outcome. */
   readonly text?: string;
-  /** What is wrong, also if it has worked. */
+  /** A fault that was found; an attempt that worked can have one too. */
   readonly finding?: Finding;
   /** True if the body of the response was read. */
   readonly isRead?: boolean;
-  /** True if its transaction goes on: without a later part, that was cut. */
+  /** True if its transaction goes on. Without a later part, the transaction was cut. */
   readonly isOpen?: boolean;
   /** The fingerprints of the certificates that the server showed, its own first. */
   readonly chain?: readonly string[];
 }
 
-/** What is known of an attempt. */
+/** The known fields of an attempt. */
 export type Found = Partial<Attempt>;
 
 export const isIpv6 = (ip: string) => ip.includes(":");
@@ -50,8 +50,8 @@ export const ofKind = (rows: readonly Attempt[], kind: Kind) =>
   rows.filter((row) => row.kind === kind);
 
 /**
- * Marks SYNs of which only a retransmitted SYN-ACK came as lost: the return path lost the first. A path on which echo
- * replies take as long is only slow.
+ * Marks a SYN as lost if only a retransmitted SYN-ACK answered it: the return path lost the first. If echo replies take
+ * as long, the path is only slow.
  */
 export function withRetransmitted(rows: readonly Attempt[]): Attempt[] {
   const groups = Map.groupBy(rows.filter(worked), ({ ip }) => ip);
@@ -84,21 +84,21 @@ export function attemptsOf(rows: readonly Attempt[]) {
 /** The order of texts by their characters. */
 export const byText = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 
-/** Orders attempts by time, whatever list they come from. */
+/** The order of attempts by time; it does not depend on that of their list. */
 export const byTime = (a: Attempt, b: Attempt) =>
   a.atMs - b.atMs || byText(a.ip, b.ip) || a.turn - b.turn || byText(a.kind, b.kind);
 
 /** The attempt that stands for those that failed: the first of those with the most frequent reason. */
 export function typical(failures: readonly Attempt[]): Attempt | undefined {
   const groups = Map.groupBy(failures.toSorted(byTime), ({ reason }) => `${reason}`);
-  // Reasons that are equally frequent go by name, so that the order of the rows does not matter.
+  // Equally frequent reasons are ordered by name, so that the order of the rows does not matter.
   const ordered = [...groups].toSorted(([a, some], [b, others]) => {
     return others.length - some.length || byText(a, b);
   });
   return ordered[0]?.[1][0];
 }
 
-/** The transactions over a family that have ended, each with the part that failed; of an address, in their order. */
+/** The transactions that have ended, by time: of each, the first part, with the fields of the part that failed. */
 export function transactionsOf(rows: readonly Attempt[]) {
   const parts = rows.filter(({ kind }) => kind !== "syn" && kind !== "echo");
   return [...Map.groupBy(parts, ({ ip, turn }) => `${ip} ${turn}`).values()]
@@ -107,21 +107,21 @@ export function transactionsOf(rows: readonly Attempt[]) {
     .toSorted(byTime);
 }
 
-/** The level of significance: what is less likely than this is not called chance. */
+/** The level of significance: an outcome that is less likely is not called chance. */
 const SIGNIFICANT = 0.01;
 
-/** The fewest failures at the end by which a service is called stopped. */
+/** The fewest failures at the end for which a service counts as stopped. */
 const MIN_STOPPED = 3;
 
 /**
- * True if something worked, and from some moment on at least three attempts were made and all failed. If some had failed
- * before, the end must be more than chance.
+ * True if something worked, and then at least three attempts failed in a row up to the end. If some had failed before,
+ * the row must be more than chance.
  *
- * @param rows attempts of one address that say the same of it
+ * @param rows attempts at one address that test the same
  */
 export function hasStopped(rows: readonly Attempt[]): boolean {
   const all = rows.toSorted(byTime);
-  // A SYN-ACK that came again is an answer.
+  // A retransmitted SYN-ACK is an answer.
   const isAnswered = ({ reason }: Attempt) => reason === null || reason === "retransmitted";
   const atEnd = all.length - 1 - all.findLastIndex(isAnswered);
   if (atEnd === all.length || atEnd < MIN_STOPPED) return false;
@@ -132,7 +132,7 @@ export function hasStopped(rows: readonly Attempt[]): boolean {
 
 const LOST: readonly (string | null)[] = ["timeout", "retransmitted"];
 
-/** True if a packet was lost: whoever answers, even with an error, has received it. */
+/** True if a packet was lost: any answer, even an error, shows that the packet arrived. */
 export const isLost = ({ reason }: Attempt) => LOST.includes(reason);
 
 /** The share of packets that ordinary paths lose. */
@@ -147,7 +147,7 @@ const trialsOf = (rows: readonly Attempt[]): Trials => {
 export const workedText = (rows: readonly Attempt[], noun: string) =>
   shareText(rows.filter(worked).length, rows.length, noun);
 
-/** True if a firewall drops bare SYNs, such as no kernel sends: none was answered, though every connection opened. */
+/** True if a firewall drops bare SYNs, which no kernel sends: none was answered, though every connection opened. */
 export const areBare = (syns: readonly Attempt[], connects: readonly Attempt[]) =>
   syns.length > 0 && syns.every(isLost) && connects.length > 0 && connects.every(worked);
 

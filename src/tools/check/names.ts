@@ -10,12 +10,13 @@ const askDns = (check: RunningCheck, texts: object, onEvent?: Call["onEvent"]) =
   check.ask<DnsResult>(dns, { hostname: check.target.text, ...texts }, { onEvent });
 
 /**
- * Asks all resolvers for the addresses of a name, and one for the proof of those of IPv6.
+ * Asks all resolvers for the addresses of a name, and one resolver for the proof of its IPv6 addresses.
  *
- * @param find gets each IPv6 address as soon as a resolver has it
- * @returns promises: that an IPv6 address is known, or none will be; the addresses of IPv4; and what was found
+ * @param add gets each IPv6 address as soon as a resolver has it
+ * @returns promises: `known` resolves when an IPv6 address is known, or none will be; `ipv4` has the IPv4 addresses;
+ *   `judged` and `doubted` have the findings
  */
-export function lookUp(check: RunningCheck, find: (ip: string) => void) {
+export function lookUp(check: RunningCheck, add: (ip: string) => void) {
   const first = (type: "AAAA" | "A", tellAll?: (ips: readonly string[]) => void) => {
     const { promise: ips, resolve } = Promise.withResolvers<readonly string[]>();
     const tell: Call["onEvent"] = (_, reply) => {
@@ -26,10 +27,10 @@ export function lookUp(check: RunningCheck, find: (ip: string) => void) {
     const answer = askDns(check, { type, resolver: "all" }, tell).catch(apiErrorOf);
     return { ips, answer: answer.finally(() => resolve([])) };
   };
-  const six = first("AAAA", (ips) => ips.forEach(find));
+  const six = first("AAAA", (ips) => ips.forEach(add));
   const four = first("A");
   const proof = askDns(check, { type: "AAAA", dnssec: "yes" }).catch(apiErrorOf);
-  // Together, because each of them fails if the client goes away.
+  // Awaited together, because each of them fails if the client goes away.
   const answers = Promise.all([six.answer, four.answer, proof]);
   return {
     ...{ known: six.ips, ipv4: four.ips, judged: answers.then((all) => judgeNames(...all)) },

@@ -1,4 +1,4 @@
-/** The way to an address, as the measurements of a check have found it. */
+/** The way to an address, by the measurements of a check. */
 import type { Call } from "../../api/endpoint.ts";
 import { mtr } from "../mtr/endpoint.ts";
 import type { MtrResult } from "../mtr/result.ts";
@@ -14,7 +14,7 @@ import type { RunningCheck } from "./running.ts";
 /** Rounds of mtr. */
 const ROUNDS = "20";
 
-/** What has measured the way to an address, as far as it has ended. */
+/** The measurements of the way to an address that have ended. */
 export interface Way {
   readonly ip: string;
   mtu?: MtuResult;
@@ -32,7 +32,7 @@ type PathHop = CheckPath["hops"][number];
 
 const heardIn = (hops: readonly PathHop[]) => hops.filter(({ ip }) => ip !== null).length;
 
-const shown = ({ hop, ip, hostname, details }: Omit<PathHop, "rtt">, rtt: number | null) => {
+const shownHop = ({ hop, ip, hostname, details }: Omit<PathHop, "rtt">, rtt: number | null) => {
   const { zone, network, nameLate } = details ?? {};
   const known = {
     ...(zone && { zone }),
@@ -43,11 +43,11 @@ const shown = ({ hop, ip, hostname, details }: Omit<PathHop, "rtt">, rtt: number
 };
 
 /** The hops of a trace, with the fields that a check shows. */
-const tracedHops = (hops: TraceResult["hops"]) => hops.map((hop) => shown(hop, hop.rtt));
+const tracedHops = (hops: TraceResult["hops"]) => hops.map((hop) => shownHop(hop, hop.rtt));
 
-/** The hops by whichever measurement heard more of them, and behind which of them it breaks. */
+/** The hops by the measurement that heard more of them, and the hop behind which the path breaks. */
 export function pathOf({ ip, mtu, mtr, trace }: Way, { code, at }: Pick<Verdict, "code" | "at">) {
-  const rounds = mtr?.hops.map((hop) => shown(hop, hop.p50));
+  const rounds = mtr?.hops.map((hop) => shownHop(hop, hop.p50));
   const traced = tracedHops(trace?.hops ?? []);
   const heard = rounds && heardIn(rounds) >= heardIn(traced) ? rounds : traced;
   if (heard.length === 0) return undefined;
@@ -93,14 +93,14 @@ export async function measurePath(check: RunningCheck, ip: string): Promise<Way>
       return judgeMtu(way.mtu);
     }),
     check.take("mtr", ip, async () => {
-      // A port gets few SYNs, so the rounds send them only where echo requests are not answered and the port is open.
+      // A port gets few SYNs, so the rounds send SYNs only if the port is open and echo requests are not answered.
       const isOverTcp = isOpen && isSilent;
       const texts = { ...(isOverTcp ? overTcp : overIcmp), rounds: ROUNDS };
       way.mtr = await check.ask<MtrResult>(mtr, texts);
       return judgeMtr(way.mtr, isOverTcp);
     }),
     check.take("trace", ip, async () => {
-      // Over TCP there too, and where the port alone is silent.
+      // Over TCP in that case too, and where the port alone is silent.
       const texts = isOpen === isSilent ? overTcp : overIcmp;
       const onEvent = pathShower(check, ip);
       way.trace = await check.ask<TraceResult>(traceroute, texts, { onEvent });

@@ -7,15 +7,15 @@ import { once } from "../../api/schemas.ts";
 import type { Services } from "../services.ts";
 import type { Seen } from "./result.ts";
 
-/** This machine and its links, whose services trust whoever can reach them. Only `SIXSCOPE_TARGETS_ALLOW` allows them. */
+/** This machine and its links, whose services trust all who can reach them. Only `SIXSCOPE_TARGETS_ALLOW` allows them. */
 const OWN = once(() =>
   ["::1/128", "fe80::/10", "127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8"].map(parsePrefix),
 );
 
-/** Types of addresses of tunnels and translators, which routers know a way to only here and there. */
+/** Types of addresses of tunnels and translators, to which only some networks have a route. */
 const TRANSITION = ["SixToFour", "Teredo", "Nat64"];
 
-/** The row of an address of a tunnel or translator; undefined if it is none. */
+/** The row of an address of a tunnel or translator; undefined for other addresses. */
 function transitionOf(address: IpAddress) {
   const row = address.version === 6 ? typeEntry(address) : undefined;
   return row && TRANSITION.includes(row.type) ? row : undefined;
@@ -49,7 +49,7 @@ export function judgePolicy(
   if (isIn(targets.allow)) return allowed;
   const allow = "SIXSCOPE_TARGETS_ALLOW can allow it.";
   const transition = transitionOf(address);
-  // The reason why clients elsewhere may not reach it.
+  // Why clients elsewhere may not reach it.
   const special = transition
     ? `${transition.type} (${transition.block}, RFC ${transition.rfc})`
     : notGlobal(address);

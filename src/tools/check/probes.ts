@@ -8,7 +8,7 @@ import type { Attempt } from "./ledger.ts";
 /** SYNs to an address, and echo requests beside them. */
 export const PAIRS = 20;
 
-/** Milliseconds between two pairs: a connection has room between two SYNs, of which a port gets ten a second. */
+/** Milliseconds between two pairs: a port gets ten SYNs a second, and a connection has room between two of them. */
 const PAIR_MS = 160;
 
 /** The hop limit of a probe, as the kernel and `ping` choose it. */
@@ -31,7 +31,8 @@ function outcomeOf(answer: Answer, source: Ipv6Address, timeoutMs: number) {
 /**
  * Sends SYNs, each beside an echo request; without a raw socket, echo requests alone.
  *
- * @param tell is told how each probe ended, and when it left by `performance.now()`: a busy machine reads answers late
+ * @param tell called with the outcome of each probe, and when it left by `performance.now()`: a busy machine reads
+ *   answers late
  */
 export async function sendPairs(
   prober: Prober,
@@ -68,7 +69,7 @@ export async function sendPairs(
     return sent;
   };
   for (let turn = 1; turn <= PAIRS && !signal.aborted; turn++) {
-    // The gate may keep it, and the two are to meet the same path.
+    // The gate may delay the SYN, and both probes must meet the same path.
     if (prober.withoutRaw === null) await ask(turn, "syn");
     void ask(turn, "echo");
     if (turn < PAIRS) await pause(prober.clock, PAIR_MS, signal);

@@ -18,14 +18,14 @@ const MAX_REDIRECTS = 5;
 /** Addresses of a target that are tried. */
 const MAX_TRIED = 2;
 
-/** What decides where a redirect may lead. */
+/** The services that decide where a redirect may lead. */
 type Asked = Pick<Services, "config" | "resolvers">;
 
 const urlOf = (service: Service) =>
   new URL(service.path ?? "/", `${service.isTls ? "https" : "http"}://${authorityOf(service)}`)
     .href;
 
-/** Follows a redirect over IPv6, as a browser does, and says what is wrong with where it leads; null if nothing is. */
+/** Follows a redirect over IPv6, as a browser does, and says what is wrong at its destination; null if nothing is. */
 export async function followRedirect(
   from: Service,
   redirect: Redirect,
@@ -41,7 +41,7 @@ export async function followRedirect(
     };
     if (url === null || !/^https?:$/.test(url.protocol))
       return broken("which is no page of the web");
-    // With its cookie, a server may have another answer for the same page.
+    // With its cookie, a server may answer differently for the same page.
     if (seen.has(url.href) && setsCookie) return null;
     if (seen.has(url.href)) return broken("where it came from", "redirect-loop");
     if (seen.size > MAX_REDIRECTS)

@@ -1,5 +1,5 @@
 import { type Draft, factsOf, type Reporter, tonedVerdict } from "../report.ts";
-import { TONES } from "../steps.ts";
+import { stepTable } from "../steps.ts";
 import { FAILURES, inOrder, STEPS } from "./findings.ts";
 import type { CheckPath, CheckResult, Step, StepBegin } from "./result.ts";
 
@@ -10,7 +10,7 @@ export interface CheckDocument extends Omit<Draft<CheckResult, "name">, "steps">
 
 const keyOf = ({ name, ip }: StepBegin) => `${name} ${ip}`;
 
-/** The steps of a check, those that run too. */
+/** The steps of a check, also those that still run. */
 export const checkReport: Reporter<CheckDocument, Step | StepBegin | CheckPath> = {
   draft(name, parts) {
     const steps = parts.filter((part) => "name" in part);
@@ -22,28 +22,12 @@ export const checkReport: Reporter<CheckDocument, Step | StepBegin | CheckPath> 
     };
   },
   report({ name, port, steps, details: { verdict, location } }) {
-    const rows = steps.map((step) => {
-      const { status, text } = "status" in step ? step : { status: null, text: "" };
-      const tone = status && TONES[status];
-      const cells = [step.name.padEnd(WIDEST), status ?? "…", step.ip ?? null, text || null];
-      return { cells, ...(tone && { tone }) };
-    });
     return {
       title: name,
       verdict: tonedVerdict(verdict),
       facts: factsOf(["Port", port !== undefined && `TCP ${port}`], ["Location", location]),
-      tables: [{ columns: COLUMNS, rows }],
+      tables: [stepTable(steps, STEPS, true)],
       isAnswered: verdict !== undefined && !["unknown", ...FAILURES].includes(verdict.code),
     };
   },
 };
-
-/** Rows that have left the screen cannot move when a longer name comes. */
-const WIDEST = Math.max(...STEPS.map(({ length }) => length));
-
-const COLUMNS = [
-  { name: "step", kind: "text" },
-  { name: "result", kind: "text", isToned: true },
-  { name: "address", kind: "value" },
-  { name: "", kind: "text" },
-] as const;

@@ -1,4 +1,4 @@
-/** What a check writes down while it runs, and how it asks other tools. */
+/** The records of a check while it runs, and its questions to other tools. */
 import type { Call } from "../../api/endpoint.ts";
 import { apiErrorOf } from "../../api/errors.ts";
 import { readTexts } from "../../api/parameters.ts";
@@ -16,7 +16,7 @@ import { stepOf, type View, viewsOf } from "./views.ts";
 /** The longest time of a check in milliseconds; a step that has not ended by then is skipped. */
 export const LONGEST_MS = 20_000;
 
-/** When the rounds of mtr end, so that what they have found comes in time. */
+/** Milliseconds after which the rounds of mtr end, so that their result comes in time. */
 const ROUNDS_MS = 16_000;
 
 /** The text of a step that was cut. */

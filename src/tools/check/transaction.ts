@@ -23,7 +23,7 @@ export interface Through {
   readonly signal: AbortSignal;
   /** `request` asks for a page, `body` reads it too. */
   readonly depth: "connect" | "handshake" | "request" | "body";
-  /** Follows a redirect, and says what is wrong with where it leads; null if nothing is. */
+  /** Follows a redirect, and says what is wrong at its destination; null if nothing is. */
   follow?(redirect: Redirect): Promise<Found | null>;
 }
 
@@ -36,7 +36,7 @@ export interface Redirect {
 /** The parts of a transaction, in their order. */
 export type Part = Omit<Attempt, "ip" | "turn" | "atMs">;
 
-/** Milliseconds that a connection, a handshake and a response may take, and between two parts of a body: the kernel sends three SYNs in this time. */
+/** Milliseconds for a connection, a handshake, a response, and the next part of a body: the kernel sends three SYNs in this time. */
 const ANSWER_MS = 4_000;
 
 /** Bytes of a body that are read. */
@@ -48,7 +48,7 @@ const MAX_TEXT = 200;
 /** A text that a server chose, as messages may show it. */
 export const clip = (text: string) => printable(text.slice(0, MAX_TEXT));
 
-/** The messages of what has no error of its own: nothing comes, or a server closes the connection. */
+/** The messages of endings without an error: nothing comes, or the server closes the connection. */
 const [SILENCE, CLOSED] = ["silence", "it closed the connection"];
 
 type Fail = (error: unknown) => void;
@@ -67,19 +67,19 @@ interface Answer {
   listen(take: (piece: Buffer) => void, end: () => void, fail: Fail): void;
 }
 
-/** No answer came; the message says what came in its place. */
+/** No answer came; the message says what came instead. */
 class NoAnswer extends Error {}
 
 const noAnswer = (cause: unknown) => new NoAnswer(clip(errorCode(cause) ?? reasonOf(cause)));
 
-/** Makes the function that waits for one thing after another that a socket brings. */
+/** Makes a function that waits for the next thing that a socket brings. */
 function waiterOf(socket: Socket, signal: AbortSignal) {
   const { promise: ended, reject: end } = Promise.withResolvers<never>();
   ended.catch(() => {});
   socket.on("error", (error) => end(noAnswer(error)));
   socket.on("close", () => end(new NoAnswer(CLOSED)));
   /**
-   * @param listen its third function says that something came, so that the silence begins anew
+   * @param listen calls its third function if something came, so that the wait begins anew
    * @throws NoAnswer, or the signal's reason
    */
   return async <T>(
@@ -95,7 +95,7 @@ function waiterOf(socket: Socket, signal: AbortSignal) {
 
 type Wait = ReturnType<typeof waiterOf>;
 
-/** Codes of bytes that are no record of TLS; other errors are alerts of a server, or a connection that is closed. */
+/** Codes of bytes that are no TLS record; other errors are alerts of a server, or a closed connection. */
 const NOT_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST|HTTPS_PROXY_REQUEST/;
 
 const found = (finding: Finding, text: string): Found => ({ finding, text });
@@ -133,7 +133,7 @@ function judgeNoHead(end: NoAnswer): Found {
     : found("not-http", `The server does not answer with HTTP (${message}).`);
 }
 
-/** Judges a response, and reads its body if that is asked for. */
+/** Judges a response, and reads its body if `isRead`. */
 async function judgeAnswer(answer: Answer, isRead: boolean, wait: Wait): Promise<Found> {
   const { status: httpStatus, location, length } = answer;
   if (!(httpStatus >= 100 && httpStatus <= 999)) {
@@ -161,8 +161,8 @@ const lengthOf = (text: string | undefined) =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 
 /**
- * Reads a body, for some seconds at most. Returns null if it is whole or still comes then, else how many bytes came, and
- * whether silence followed or the end of the connection.
+ * Reads a body, for some seconds at most. Returns null if the body is whole or still comes then. Otherwise it returns
+ * how many bytes came, and whether silence or the end of the connection followed.
  */
 async function readBody({ length, hasChunks = false, rest = "", listen }: Answer, wait: Wait) {
   const endsAlone = length === null && !hasChunks;
@@ -204,7 +204,7 @@ async function askHttp1(socket: Socket, service: Service, wait: Wait): Promise<A
     const take = (piece: Buffer) => {
       const outcome = read(piece);
       if (outcome === null) return;
-      // Whoever reads the body begins here.
+      // `readBody` goes on from here.
       socket.off("data", take).pause();
       resolve(outcome);
     };
@@ -257,17 +257,17 @@ async function askHttp2(socket: TLSSocket, service: Service, wait: Wait): Promis
   };
 }
 
-/** Why there was no connection: Bun calls every error a refusal. */
+/** Why there was no connection; Bun calls every error a refusal. */
 async function reasonWithout(ip: string, { message }: NoAnswer): Promise<string> {
   if (message === SILENCE) return "timeout";
   return (await sourceTo(ip).catch(() => null)) === null ? "not-sent" : "refused";
 }
 
 /**
- * Makes a transaction, and tells each of its parts as soon as that has ended. Returns where it redirects to; undefined if
+ * Makes a transaction, and tells each of its parts as soon as it has ended. Returns where it redirects to; undefined if
  * it does not.
  *
- * @throws the signal's reason: what was cut by it is not told
+ * @throws the signal's reason; a part that the signal cut is not told
  */
 export async function transact(
   service: Service,
@@ -293,7 +293,7 @@ export async function transact(
   };
   /** The part under way. */
   let kind: Part["kind"] = "connect";
-  /** Tells what came of it, and returns true if it worked. */
+  /** Tells the outcome of the part under way, and returns true if it worked. */
   const note = (found: Found = {}) => {
     const reason = isFailure(found.finding) ? found.finding : null;
     const part = { kind, ms: took(), reason, ...found };
@@ -324,7 +324,7 @@ export async function transact(
     const isFollowed = isRedirect(status) && !seen.finding;
     const redirect = isFollowed && to !== undefined ? { to, setsCookie } : undefined;
     const wrong = redirect && (await follow?.(redirect));
-    // A redirect's request has worked; where it leads to is not this address.
+    // The request has worked: a fault at the destination of a redirect is not one of this address.
     note(wrong ? { ...about, ...wrong, reason: null } : about);
     return redirect;
   } catch (end) {
@@ -333,7 +333,7 @@ export async function transact(
     else note(kind === "handshake" ? judgeNoHandshake(end) : judgeNoHead(end));
     return undefined;
   } finally {
-    // At once, as some servers do not end.
+    // Not `end`, as some servers never close.
     socket.destroy();
   }
 }

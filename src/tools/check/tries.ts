@@ -13,22 +13,22 @@ import { OVER, type RunningCheck } from "./running.ts";
 import { isWeb, PLAIN_PORT } from "./service.ts";
 import { type Part, type Redirect, type Through, transact } from "./transaction.ts";
 
-/** Transactions with each IPv6 address, and connections to the one of IPv4: ten find one of four broken backends in 188 of 200. */
+/** Transactions with each IPv6 address, and connections to the IPv4 address: ten find one broken backend of four in 188 of 200 runs. */
 const TRANSACTIONS = 10;
 
-/** The connections over IPv4 on which a request follows, for comparison. */
+/** Connections over IPv4 that also send a request, for comparison. */
 const COMPARED = 3;
 
-/** Milliseconds between two connections: SYNs go in between, and a port gets ten of both a second. */
+/** Milliseconds between two connections: SYNs go in between, and a port gets ten a second of both together. */
 const TRANSACTION_MS = 320;
 
-/** One of so many transactions reads the body: three of ten do. */
+/** One transaction in so many reads the body: three of ten do. */
 const BODY_EVERY = 4;
 
-/** How long the choice of a path waits for the first echo reply, in milliseconds. */
+/** Milliseconds that the choice of a path waits for the first echo reply. */
 const HEARD_MS = 500;
 
-/** Findings of a handshake with what does not speak TLS. */
+/** True for the finding of a handshake with a server that does not speak TLS. */
 const isNoTls = ({ finding }: Pick<Attempt, "finding">) =>
   finding === "not-tls" || finding === "tls-failed" || finding === "tls-silent";
 
@@ -38,7 +38,7 @@ function depthOf(ip: string, port: number, turn: number): Through["depth"] {
   return turn % BODY_EVERY === 1 ? "body" : "request";
 }
 
-/** Begins the transactions with an address; the promises of each say whether its stages work. */
+/** Begins the transactions with an address. The promises of each tell whether its stages work. */
 function beginTransactions(check: RunningCheck, ip: string) {
   const { name, port, services, signal } = check;
   const service = { ip, port, name, isTls: port !== PLAIN_PORT };
@@ -54,7 +54,7 @@ function beginTransactions(check: RunningCheck, ip: string) {
     const handshake = Promise.withResolvers<boolean>();
     let works = true;
     const tell = (part: Part) => {
-      // Another protocol may be at home on other ports.
+      // Other ports may have another protocol.
       if (part.kind === "handshake" && !isWeb(port) && isNoTls(part)) {
         why = part.text ?? why;
         return;
@@ -87,7 +87,7 @@ function beginTransactions(check: RunningCheck, ip: string) {
 /**
  * Makes transactions with an address, and shows their steps.
  *
- * @param probed the probes beside them, of which the step `tcp` tells too
+ * @param probed resolves when the probes beside them have ended, which the step `tcp` shows too
  * @returns whether the first transaction works, and when all have ended
  */
 function useAddress(check: RunningCheck, ip: string, probed?: Promise<void> | null) {
@@ -118,7 +118,7 @@ export async function tryIpv4(check: RunningCheck, ips: readonly string[]): Prom
   }
 }
 
-/** Tries an IPv6 address; whether its first transaction works, null if it may not be used, and when all has ended. */
+/** Tries an IPv6 address. `first` tells whether its first transaction works, null if it may not be used. */
 export function tryIpv6(check: RunningCheck, ip: string) {
   const { port, services, caller, signal } = check;
   const prober = "unavailable" in services.icmp ? null : services.icmp;

@@ -1,4 +1,4 @@
-/** The conclusion of a check, a function of what was heard. */
+/** The conclusion of a check, a function of its evidence. */
 import { capitalized, firstTrue, numberText, quote, shareText } from "../../util/text.ts";
 import { CODE_TABLE } from "../here/codes.ts";
 import type { HereResult } from "../here/result.ts";
@@ -36,18 +36,18 @@ import type { Step, Verdict } from "./result.ts";
 import { isWeb } from "./service.ts";
 import { causeText, viewsOf } from "./views.ts";
 
-/** What a check has heard. */
+/** The evidence of a check. */
 export interface Hearing {
-  /** The steps that are no views: of the name, of policies, of the path. */
+  /** The steps that are not views: of the name, of policies, of the path. */
   readonly steps: readonly Step[];
   readonly rows: readonly Attempt[];
   /** The IPv6 addresses that the name has, of which at most `MAX_ADDRESSES` are tried. */
   readonly addresses: number;
-  /** Those of them that only one resolver has, which differs from the others. */
+  /** Addresses among them that only one resolver has, which differs from the others. */
   readonly doubted?: readonly Doubt[];
 }
 
-/** The near side of a check. */
+/** The evidence about the machine that checks and its network. */
 export interface NearSide {
   /** A look at the machine that checks; null if there is none. */
   readonly here: HereResult | null;
@@ -64,7 +64,7 @@ const UNSENT: Codes = [...NAMES, "not-sent"];
 const UNANSWERED: Codes = [...UNSENT, "no-answer", "unknown"];
 const TOO_LARGE: Codes = ["mtu-black-hole", "tls-silent", "http-silent", "response-incomplete"];
 
-/** The verdicts on a name that a failure of this machine explains, by what fails here. */
+/** The verdicts on a name that a failure here explains, by what fails here. */
 const EXPLAINED = {
   ...{ names: NAMES, unsent: UNSENT, unanswered: UNANSWERED, large: TOO_LARGE },
   all: [...UNANSWERED, ...TOO_LARGE],
@@ -84,15 +84,15 @@ function faultHere({ here, isPathHeard }: NearSide, { code }: Verdict) {
 /** True if a failure of the machine that checks can explain a verdict. */
 export const mayBeHere = ({ code }: Verdict) => EXPLAINED.all.includes(code);
 
-/** A verdict of its parts, which are put together. */
+/** A verdict whose text is put together from its parts. */
 const verdictOf = (parts: Omit<Verdict, "text">): Verdict => ({
   ...parts,
   text: [parts.headline, parts.evidence, parts.advice].filter(Boolean).join(" "),
 });
 
 /**
- * The conclusion, a function of what was heard: whether the name works over IPv6, and the worst finding. Where the machine
- * that checks explains the failure, nobody else is blamed.
+ * The conclusion: whether the name works over IPv6, and the worst finding. If the machine that checks explains the
+ * failure, nobody else is blamed.
  *
  * @param subject the name or address
  */
@@ -144,19 +144,19 @@ function failedText(rows: readonly Attempt[], ips: readonly string[]) {
   return `${shareText(failures.length, made.length, noun)} failed${where}, ${causeText(failures, rows)}`;
 }
 
-/** What was counted over IPv6 at a name that works. */
+/** The counts over IPv6 at a name that works. */
 function countedText(rows: readonly Attempt[]): string {
   const [six] = byFamily(rows);
   const probes = (["syn", "echo"] as const).flatMap((kind) => {
     const all = ofKind(six, kind);
-    // Bare SYNs that no firewall lets through say nothing of connections.
+    // If a firewall drops bare SYNs, they say nothing of connections.
     return all.some(worked) ? workedText(all, NOUNS[kind]) : [];
   });
   const answered = probes.length > 0 ? `; ${probes.join(" and ")} were answered` : "";
   return `${workedText(transactionsOf(six), "transaction")} over IPv6 worked${answered}.`;
 }
 
-/** What a verdict on a name rests on: addresses with which filters answer are left out. */
+/** The facts that a verdict on a name rests on; addresses that filters answer with are left out. */
 function factsOf(subject: string, port: number, hearing: Hearing, isPathHeard: boolean) {
   const doubted = hearing.doubted?.filter(({ isNowhere }) => isNowhere) ?? [];
   const doubtOf = ({ ip }: Pick<Step, "ip">) => doubted.find((each) => each.ip === ip);
@@ -313,7 +313,7 @@ function ofSomeWorking(facts: Facts) {
   return conclude(facts, "partly", `${first}${beside}${facts.compared}`, worst, more);
 }
 
-/** An address does not work that one resolver alone has. */
+/** An address that one resolver alone has does not work. */
 function ofDoubted(facts: Facts) {
   const { subject, warning } = facts;
   const others = [...Map.groupBy(facts.filtered, ({ ip }) => ip).values()];
@@ -325,7 +325,7 @@ function ofDoubted(facts: Facts) {
   return conclude(facts, "resolvers-differ", first, undefined, { evidence: text });
 }
 
-/** Nothing failed, and no response was read to its end. */
+/** Nothing failed, but no response was read to its end. */
 function ofNoneRead(facts: Facts) {
   const { port, rows, warning } = facts;
   const isRead = !isWeb(port) || byFamily(rows)[0].some((row) => row.isRead);
@@ -378,7 +378,7 @@ function ofWorking(facts: Facts): Verdict {
   return conclude(facts, finding, first, warning);
 }
 
-/** The conclusions in their order, of which the first that applies stands; without one, it works. */
+/** The conclusions in order; the first that applies is the verdict, and if none does, the name works. */
 const CONCLUSIONS = [
   ...[ofNoAddress, ofNoWorking, ofNoneProven, ofSomeWorking],
   ...[ofDoubted, ofNoneRead, ofUnsteady],

@@ -21,7 +21,7 @@ import {
 } from "./ledger.ts";
 import type { Ended, Seen, Step } from "./result.ts";
 
-/** The steps that are views: the kinds of attempts that each shows, and how it judges them by all attempts at its address. */
+/** The steps that are views: the kinds of attempts that each shows, and its judge, which also gets all attempts at the address. */
 const VIEWS = {
   echo: { kinds: ["echo"], judge: judgeEcho },
   tcp: { kinds: ["connect", "syn"], judge: judgeTcp },
@@ -32,14 +32,14 @@ const VIEWS = {
 /** The name of a step that is a view. */
 export type View = keyof typeof VIEWS;
 
-/** A step from what was found in it. */
+/** A step from its outcome. */
 export function stepOf(name: Step["name"], ip: string | null, seen: Ended, ms: number): Step {
   const { finding } = seen as Seen;
   const status = seen.status ?? (finding ? FINDINGS[finding].status : "ok");
   return { name, ...(ip !== null && { ip }), ...seen, status, ms: Math.round(ms) };
 }
 
-/** The steps that are views of the ledger, each of which depends on nothing but the attempts at its address. */
+/** The steps that are views of the ledger. Each depends only on the attempts at its address. */
 export function viewsOf(rows: readonly Attempt[]): Step[] {
   const byIp = Map.groupBy(withRetransmitted(rows).toSorted(byTime), ({ ip }) => ip);
   return [...byIp]
@@ -76,21 +76,21 @@ function reasonText({ reason, at, ip, kind }: Attempt, rows: readonly Attempt[])
   return at === undefined ? words : `${words} from ${at}`;
 }
 
-/** `by RST`, `most by silence`: why failures among some attempts came about. */
+/** `by RST`, `most by silence`: why attempts failed. */
 export function causeText(failures: readonly Attempt[], rows: readonly Attempt[]): string {
   const failure = typical(failures) as Attempt;
   const isOneCause = failures.every(({ reason }) => reason === failure.reason);
   return `${isOneCause ? "by" : "most by"} ${reasonText(failure, rows)}`;
 }
 
-/** Judges attempts of which some have worked; null if none has failed. */
+/** Judges attempts some of which have worked; null if none has failed. */
 function partOf(rows: readonly Attempt[], all: readonly Attempt[], noun: string): Seen | null {
   const failures = rows.filter(hasFailed);
   const failure = typical(failures);
   if (failure === undefined) return null;
   const { text = "", at } = failure;
   const failed = `${shareText(failures.length, rows.length, noun)} failed, ${causeText(failures, all)}.`;
-  // The last transactions may fail each in another part, while the kernel of a server still answers SYNs.
+  // Each of the last transactions may fail in another part, while the server's kernel still answers SYNs.
   const isOver = hasStopped(rows) || hasStopped(transactionsOf(all));
   const finding = isOver ? "stopped" : "sometimes";
   return { finding, text: [failed, text].filter(Boolean).join(" "), ...(at && { at }) };
@@ -126,7 +126,7 @@ function judgePart(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
 
 function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen {
   const read = requests.filter(({ isRead }) => isRead);
-  // The other requests ended after the head, and say nothing of bodies.
+  // Requests that ended after the head say nothing of bodies.
   const isCut = read.length > 0 && read.every(({ reason }) => reason === "response-incomplete");
   return judgePart(isCut ? read : requests, all);
 }
@@ -134,7 +134,7 @@ function judgeHttp(requests: readonly Attempt[], all: readonly Attempt[]): Seen 
 /** The names of ICMPv6 errors that mean a routing loop, or that a router refuses the packet. */
 const [LOOP, REFUSALS] = ["hop-limit-exceeded", ["prohibited", "source-policy", "reject-route"]];
 
-/** That this machine has no IPv4 says nothing of the name. */
+/** The outcome where this machine has no IPv4, which says nothing of the name. */
 const NO_IPV4 = { status: "skipped", text: "Not tested: this server has no IPv4." } as const;
 
 /** Judges why no connection came about. */
@@ -152,7 +152,7 @@ function judgeClosed(all: readonly Attempt[]): Seen {
   const counts = [
     connects.length > 0 && `${workedText(connects, NOUNS.connect)} opened`,
     syns.length > 0 && `${shareText(answered, syns.length, NOUNS.syn)} were answered${whose}`,
-    // Not the router that answers SYNs, but the target.
+    // The target answers them, not the router that answers SYNs.
     echoes.length > 0 && `${workedText(echoes, NOUNS.echo)} were${whose && " answered"}`,
   ];
   const isAlive = echoes.some(worked);
@@ -173,7 +173,7 @@ function judgeClosed(all: readonly Attempt[]): Seen {
 function judgeTcp(rows: readonly Attempt[], all: readonly Attempt[]): Seen {
   const [connects, syns] = [ofKind(rows, "connect"), ofKind(rows, "syn")];
   const opened = connects.filter(worked).map(({ ms }) => round(ms, 3));
-  // Before a connection has ended, only the silence of SYNs and echo requests together tells of an address.
+  // Before a connection has ended, an address counts as silent only if no SYN and no echo request is answered.
   const echoes = ofKind(all, "echo");
   const isSilent = echoes.length > 0 && [...syns, ...echoes].every(isLost);
   if (opened.length === 0 && (connects.length > 0 || isSilent)) return judgeClosed(all);
