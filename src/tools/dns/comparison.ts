@@ -1,4 +1,4 @@
-/** The replies of several resolvers side by side: how they differ, and what may explain that. */
+/** The replies of several resolvers side by side: how they differ, and possible reasons. */
 import { blockReason, bogusReason, staleReason } from "../../dns/message/codes.ts";
 import { comparableValue, type RecordType } from "../../dns/message/record.ts";
 import { isDecisive } from "../../dns/outcome.ts";
@@ -25,17 +25,17 @@ export function compareReplies(resolvers: readonly DnsReply[]) {
   };
 }
 
-/** True for a reply that says what there is, or that there is nothing. */
+/** True for a reply that has records, or says that there are none. */
 export const isAnswer = ({ outcome }: DnsReply) => isDecisive({ kind: outcome });
 
-/** The parts of a reply that are compared; the order of lists does not matter, nor does how often something is in one. */
+/** The parts of a reply that are compared. Order and duplicates in a list do not matter. */
 const VIEWS: Readonly<Record<Difference, (reply: DnsReply) => readonly (string | undefined)[]>> = {
   records: (reply) => recordsAsked(reply).map(comparable),
   chain: ({ records, question }) =>
     records.filter(({ type }) => type === "CNAME" && type !== question.type).map(comparable),
   ttl: (reply) => recordsAsked(reply).map((record) => `${comparable(record)} ${record.ttl}`),
   rcode: ({ rcode }) => [rcode],
-  // The AD bit says which resolvers validate, not what they say of the name.
+  // Not the AD bit: it says whether the resolver validates, and nothing of the name.
   dnssec: ({ dnssec }) => [dnssec?.verdict],
 };
 
@@ -52,7 +52,7 @@ function differencesOf(replies: readonly DnsReply[]): Difference[] {
 const finding = ({ resolver }: DnsReply, code: Finding["code"], text: string | undefined) =>
   text === undefined ? [] : [{ resolver, code, text: `${resolver} ${text}.` }];
 
-/** What a reply says of itself, and what DNSSEC says of it. */
+/** The findings that follow from a reply itself, and from its DNSSEC verdict. */
 function remarksOn(reply: DnsReply, answered: readonly DnsReply[]): Finding[] {
   const { rcode, extendedErrors = [], dnssec } = reply;
   const blocked = blockReason(extendedErrors);
@@ -74,7 +74,7 @@ function remarksOn(reply: DnsReply, answered: readonly DnsReply[]): Finding[] {
 
 const STALE = "gives an old answer, because it could not get a new one";
 
-/** What a reply says, and how much that is. */
+/** The kinds of replies by content, and how much each has. */
 const KINDS = {
   absent: { amount: 0, text: "says that the name does not exist" },
   none: { amount: 0, text: "has no such record" },
@@ -82,7 +82,7 @@ const KINDS = {
   records: { amount: 2, text: "has records" },
 } as const;
 
-/** What may explain more than others have, less, and something else. */
+/** Possible reasons why a reply has more than others, less, or other records. */
 const MORE =
   "it may rewrite the answer, or the others may filter the name, or not know of a change yet";
 const LESS = "it may filter the name, or not know of a change yet";
@@ -93,22 +93,22 @@ export const NOWHERE = /^(::1?|(0|127)(\.\d+){3})$/;
 
 function kindOf(reply: DnsReply): keyof typeof KINDS {
   if (reply.outcome === "name-error") return "absent";
-  // Those that a resolver makes (DNS64) are not the name's.
+  // Addresses that a resolver makes (DNS64) are not the name's.
   const isMade = ({ value }: DnsRecord) => reply.dns64?.some(({ ip }) => ip === value);
   const records = recordsAsked(reply).filter((record) => !isMade(record));
   if (records.length === 0) return "none";
   return records.every(({ value }) => NOWHERE.test(value)) ? "nowhere" : "records";
 }
 
-/** The replies that more than half of all agree with; none if there are no such. */
+/** The replies with the key that more than half of all have; none without such a key. */
 function mostOf(replies: readonly DnsReply[], keyOf: (reply: DnsReply) => string) {
   const groups = [...Map.groupBy(replies, keyOf).values()];
   return groups.find(({ length }) => 2 * length > replies.length) ?? [];
 }
 
 /**
- * The replies that differ from those that are proven, or else from most. One that says that it is filtered is left
- * out, and one that DNSSEC proves wrong has no vote.
+ * The replies that differ from the proven ones or, without any, from most. A reply that says that it is filtered is
+ * left out, and so is one that DNSSEC proves wrong.
  */
 function suspicionsOf(answered: readonly DnsReply[]): Finding[] {
   const heard = answered.filter(
@@ -131,14 +131,14 @@ function suspicionsOf(answered: readonly DnsReply[]): Finding[] {
     const hasKnown = VIEWS.records(reply).some((one) => known.has(one));
     const isOther = kind === "records" && !hasKnown && placeOf(reply).length === 0;
     if (believed.includes(reply) || (isAlike ? !isOther : more === 0)) return [];
-    const does = isAlike ? "has other records" : KINDS[kind].text;
-    const why = isAlike ? ELSE : more > 0 ? MORE : LESS;
-    const code = why === LESS ? "perhaps-filtered" : "rewritten";
-    return finding(reply, code, `${does}, unlike ${others}: ${why}`);
+    const content = isAlike ? "has other records" : KINDS[kind].text;
+    const reason = isAlike ? ELSE : more > 0 ? MORE : LESS;
+    const code = reason === LESS ? "perhaps-filtered" : "rewritten";
+    return finding(reply, code, `${content}, unlike ${others}: ${reason}`);
   });
 }
 
-/** The server and the network that an answer is for, if the resolver says so; a scope of 0 means all, RFC 7871 section 7.2.1. */
+/** The server that an answer is from and the network that it is for, if the resolver says so; a scope of 0 means all networks, RFC 7871 section 7.2.1. */
 function placeOf(reply: DnsReply): Finding[] {
   const { nsid, clientSubnet } = reply;
   const subnet = clientSubnet?.endsWith("/0") ? undefined : clientSubnet;
@@ -152,7 +152,7 @@ export function recordsAsked({ records, question }: DnsReply): readonly DnsRecor
   return records.filter(({ type }) => type === question.type);
 }
 
-/** A record as it compares. */
+/** The text by which a record is compared. */
 export function comparable({ type, value }: DnsRecord): string {
   return `${type} ${comparableValue(type as RecordType, value)}`;
 }

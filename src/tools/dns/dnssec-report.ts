@@ -25,14 +25,14 @@ export function dnssecFacts({ verdict, text, notes, resolver }: DnssecDetails): 
   return [
     ["DNSSEC", `${verdict}. ${text}`, TONES[verdict]],
     ["Resolver claims", `${CLAIMS[claim]}${how}`],
-    // The text of a secure answer has when it expires.
+    // The text of a secure answer says when it expires.
     ...notes
       .filter(({ code }) => code !== "expires")
       .map((note): FactRow => ["Note", note.text, "warn"]),
   ];
 }
 
-/** The chain of trust: what was checked in each zone. */
+/** The chain of trust: the record sets that were checked in each zone. */
 export function chainTable({ chain }: DnssecDetails, where = ""): Table {
   return {
     heading: `Chain of trust${where}`,

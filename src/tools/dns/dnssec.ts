@@ -22,10 +22,10 @@ interface Check
 }
 
 /**
- * Our own verdict on a reply, and what its resolver claims. A resolver that fails is asked not to check; if
- * it answers then, it is asked again as before, because a server that fails once says nothing of the zone. An answer
- * that something contradicts is asked for once more: servers of one resolver can have other versions of a zone.
- * The outcome is the reply that the verdict is on, if that is an answer.
+ * Our own verdict on a reply, and the claim of its resolver. A resolver that fails is asked not to check. If it
+ * answers then, it is asked again as before, because one failure says nothing of the zone. A contradicted answer is
+ * asked for once more, because the servers of one resolver can have different versions of a zone. The outcome is the
+ * reply that was judged, if that is an answer.
  */
 export async function checkDnssec(
   outcome: DnsOutcome,
@@ -73,7 +73,7 @@ export async function checkDnssec(
   const doubt = !isConfirmed && `Its first answer was bogus: ${first.text}`;
   const text = [found.text, doubt, advice, remark].filter(Boolean).join(" ");
   const extendedErrors = "extendedErrors" in believed ? believed.extendedErrors : [];
-  // AD alone may come from anybody, and with AD, the resolver's clock or its patience may be another.
+  // AD alone may come from anybody. Even with AD, the resolver's clock or its patience may differ from ours.
   const isValidator = claim === "bogus" || (verdict === "secure" && claim === "secure");
   const validates = isValidator || (verdict === "bogus" && claim === "none" ? false : null);
   return {
@@ -82,7 +82,7 @@ export async function checkDnssec(
   };
 }
 
-/** True if the fault is the zone's: nothing is only missing, and the chain of trust begins at the configured keys. */
+/** True if the zone is at fault: no evidence is merely missing, and the chain of trust begins at the configured keys. */
 export function isZoneAtFault({ verdict, evidence, chain }: DnssecDetails): boolean {
   const isOfZone = beginsAtAnchor(chain) && !isRootBogus(chain);
   return verdict === "bogus" && evidence !== "missing" && isOfZone;
@@ -91,7 +91,7 @@ export function isZoneAtFault({ verdict, evidence, chain }: DnssecDetails): bool
 const beginsAtAnchor = ([first]: DnssecDetails["chain"]) =>
   first?.keys.some(({ trusted }) => trusted) ?? false;
 
-/** True if the root's own keys are not valid, as by a clock that is wrong: the root itself does not fail. */
+/** True if the root's own keys are not valid, as with a wrong clock: the root itself does not fail. */
 const isRootBogus = ([first]: DnssecDetails["chain"]) =>
   first?.zone === "." && first.status === "bogus";
 
@@ -104,7 +104,7 @@ const ADVICE: Readonly<Record<Evidence, string>> = {
   budget: "Try again, or ask another resolver.",
 };
 
-/** The resolver refuses what has no signature, as if a DS record were left of a zone that is no longer signed. */
+/** The advice where the resolver refuses an answer for its missing signature: a zone that is no longer signed may still have a DS record. */
 const UNSIGNED =
   "The owner of the zone must sign it, or withdraw its DS record; if another resolver has its signatures, this one drops them.";
 
@@ -115,7 +115,7 @@ const MADE =
 const CHECK_ANCHORS =
   "If the network has a root of its own, SIXSCOPE_TRUST_ANCHORS must have the keys of that.";
 
-/** What to do about a verdict; undefined for one without problem, and where nothing was checked. */
+/** What to do about a verdict; undefined without a problem, and where nothing was checked. */
 function adviceOn({ verdict, evidence, chain }: Omit<Validation, "ttls">): string | undefined {
   if (chain.length === 0 || evidence === null) return undefined;
   if (!beginsAtAnchor(chain) && evidence !== "budget") return CHECK_ANCHORS;
@@ -130,7 +130,7 @@ function cappedTtls(outcome: DnsOutcome, { hops, soa: soaTtl }: Validation["ttls
   const capped = (ttl: number, most = ttl) => Math.min(ttl, most);
   let [hop, last] = [0, ""];
   const kept = records.map((record) => {
-    // The signatures of a set are behind it.
+    // The signatures of a set follow it.
     const isSignature = record.type === "RRSIG";
     if (!isSignature && last === "CNAME") hop += 1;
     if (!isSignature) last = record.type;
@@ -140,7 +140,7 @@ function cappedTtls(outcome: DnsOutcome, { hops, soa: soaTtl }: Validation["ttls
   return { ...outcome, records: kept, ...soaKept };
 }
 
-/** The message of an outcome, or why there is none. */
+/** The message of an outcome, or the reason why there is none. */
 function replyOf(outcome: DnsOutcome): Reply | string {
   if (!("rcode" in outcome)) return outcome.kind;
   const { message, rcode } = outcome;
@@ -161,7 +161,7 @@ function claimOf(believed: DnsOutcome, unchecked: DnsOutcome): Claim {
   return believed.kind === "failure" && isDecisive(unchecked) ? "bogus" : "no-answer";
 }
 
-/** Where a claim, the second word, differs from the verdict, the first, or is not known from it. */
+/** Remarks by our verdict and the resolver's claim, where the claim differs from the verdict or adds to it. */
 const REMARKS: Readonly<Partial<Record<`${Validation["verdict"]} ${Claim}`, string>>> = {
   "secure none":
     "The resolver does not claim that it is valid, so it does not validate, or does not tell.",

@@ -26,13 +26,13 @@ const EMPTY = "it is empty, as URLs drop a lone dot (the root is written as %E3%
 /** Why the servers of a zone are not asked. */
 const NOT_OF_ZONE = "the servers of the zone are asked without validation, and not for class CH";
 
-/** The longest time of the answer of a resolver, with one more for the verdict. */
+/** Milliseconds for the answer of a resolver, and as many for the verdict. */
 const LONGEST_ANSWER_MS = 2 * QUERY_TIMEOUT_MS;
 
-/** What a question costs: a zone with four servers takes as many packets. */
+/** The price of a question in requests: a zone with four servers takes 20 packets. */
 const PRICES: Readonly<Record<string, number>> = { all: RESOLVER_NAMES.length, zone: 20 };
 
-/** One of two words, the default first; the option chooses the other one, and the help says what that does. */
+/** A parameter with two words, the default first. The option chooses the other word, and the help says what that does. */
 const switchParameter = <const Words extends readonly [string, string]>(
   words: Words,
   flags: string,
@@ -136,7 +136,7 @@ export const dns = endpoint({
       call.onEvent?.("reply", reply);
       return reply;
     };
-    // At the command line, only the first one is always there.
+    // At the command line, only the first resolver is always there.
     const isThere = (name: ResolverName, at: number) =>
       at === 0 || services.config.resolvers[name].length > 0;
     const askResolvers = async (names: readonly ResolverName[]) => {

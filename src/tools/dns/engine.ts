@@ -9,7 +9,7 @@ import { checkDnssec } from "./dnssec.ts";
 import { replyOf } from "./reply.ts";
 import type { DnsReply } from "./result.ts";
 
-/** What to ask resolvers, and how. */
+/** A question to resolvers. */
 export interface DnsQuestion {
   readonly name: string;
   readonly type: RecordType;
@@ -28,7 +28,7 @@ export async function askResolver(
   // An answer without recursion, or about the server itself, says nothing of translators.
   const mayHaveTranslations = type === "AAAA" && !options.isIterative && options.class !== "CH";
   if (mayHaveTranslations) learnTranslators(dnsClient);
-  // A server that a command has chosen has its own text in place of the name.
+  // The title of a server that a command has chosen is its text.
   const title = (resolverTitle as ResolverName | undefined) ?? resolver;
   const asked = await query();
   const { trustAnchors: anchors, unsignedZones } = config;

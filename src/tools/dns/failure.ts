@@ -10,11 +10,11 @@ import type { DnsReply } from "./result.ts";
 type Query = Omit<ErrorDetails<"NO_IPV6_ADDRESS">, "resolver"> & { readonly resolver: string };
 
 /**
- * Passes an answer, with or without a record of the requested type.
+ * Throws unless a reply is an answer, with or without a record of the requested type.
  *
  * @param hostname the name, or the address of a reverse name, as it was sent
  * @param more further details of an error
- * @param about what else is known, in sentences; the whole message if no server was asked
+ * @param about further sentences for the message; they are all of it if no server was asked
  * @throws ApiError HOSTNAME_NOT_FOUND, RESOLVER_TIMEOUT or RESOLVER_FAILURE
  */
 export function requireAnswer(reply: DnsReply, hostname: string, more: object = {}, about = "") {
@@ -36,7 +36,7 @@ export function requireAnswer(reply: DnsReply, hostname: string, more: object = 
   throw new ApiError("RESOLVER_FAILURE", failed, say(text));
 }
 
-/** The failures of a resolver that need other words than their code, and what to do. */
+/** Failures of a resolver in words, where the code alone is not clear, and what to do. */
 const RESOLVER_FAILURES: Readonly<Record<string, readonly [problem: string, advice?: string]>> = {
   MALFORMED: ["sent a malformed answer"],
   CNAME_LOOP: ["sent a loop of CNAME records", "its owner must correct the CNAME records"],
@@ -46,7 +46,7 @@ const RESOLVER_FAILURES: Readonly<Record<string, readonly [problem: string, advi
   TOO_LARGE: ["sent an answer that is too large to show", "ask for another name or type"],
 };
 
-/** What a resolver did that failed with a response code, or with one of our own. */
+/** The failure of a resolver in words, by its response code or one of our own. */
 export const problemOf = (rcode: string) => RESOLVER_FAILURES[rcode]?.[0] ?? `failed with ${rcode}`;
 
 /** Attempts that a message lists; the details have all. */
@@ -61,7 +61,7 @@ function attemptsText(attempts: Query["attempts"]): string {
   return shown || "no server was asked, because too many other questions wait";
 }
 
-/** A resolver that says that it blocks the name; undefined if it does not. */
+/** The text for a resolver that says that it blocks the name; undefined if it does not. */
 function blockedText({ hostname, resolver, extendedErrors = [] }: Query): string | undefined {
   const reason = blockReason(extendedErrors);
   if (reason === undefined) return undefined;
@@ -71,7 +71,7 @@ function blockedText({ hostname, resolver, extendedErrors = [] }: Query): string
 const proofText = ({ dnssec }: Query) =>
   dnssec ? ` DNSSEC: ${dnssec.verdict}. ${dnssec.text}` : "";
 
-/** A name that does not exist: what its resolver says, and what to do. */
+/** The text for a name that does not exist. */
 function nameNotFoundText(details: Query, aliasOf?: string): string {
   const { hostname, resolver, dnssec } = details;
   const isAddress = tryParseIp(hostname) !== null;
@@ -85,24 +85,24 @@ function nameNotFoundText(details: Query, aliasOf?: string): string {
   return `${name} ${problem}does not exist (NXDOMAIN from ${resolver})${more}${proofText(details)}`;
 }
 
-/** A name without an AAAA record. */
+/** The text for a name without an AAAA record. */
 export const noAddressText = (details: Query): string =>
   blockedText(details) ??
   `${quote(details.hostname)} exists but has no AAAA record, so it cannot be reached over IPv6; choose another target.`;
 
-/** What to do where the resolver may be at fault, or the zone. */
+/** What to do if the resolver or the zone may be at fault. */
 const remedyFor = ({ resolver }: Query) =>
   resolver === "the zone"
     ? "try again"
     : "try again, or see whether the zone's own servers answer (resolver=zone; at the command line, @zone)";
 
-/** A resolver that has not answered in time. */
+/** The text for a resolver that has not answered in time. */
 function timeoutText(details: Query): string {
   const { hostname, resolver, attempts } = details;
   return `${resolver} did not answer in time for ${quote(hostname)} (${attemptsText(attempts)}); ${remedyFor(details)}.`;
 }
 
-/** A resolver that refused or failed: why, and what to do. */
+/** The text for a resolver that refused or failed. */
 function failureText(details: Query & { rcode: string }, unreachable?: string): string {
   const { hostname, resolver, rcode, extendedErrors = [], dnssec, attempts } = details;
   const name = quote(hostname);

@@ -3,7 +3,7 @@ import type { DnsOutcome } from "../../dns/outcome.ts";
 import type { DnsReply } from "./result.ts";
 
 /**
- * The reply of one resolver, as results and events have it.
+ * The reply of one resolver, as results and events show it.
  *
  * @param dns64 its addresses that lead to a translator
  * @param dnssec our own verdict, if it was asked for

@@ -64,7 +64,7 @@ function serversTable(servers: readonly ZoneServer[]): Table {
   };
 }
 
-/** @param markOf what to say of a record that not all resolvers have; null for the others */
+/** @param markOf the note on a record that not all resolvers have; null for other records */
 function recordTable(
   records: readonly DnsRecord[],
   markOf = (_: DnsRecord): string | null => null,
@@ -97,10 +97,10 @@ const OUTCOMES: Readonly<Record<DnsReply["outcome"], string | null>> = {
 /** Outcomes whose records can be compared. */
 const ANSWERS: readonly DnsReply["outcome"][] = ["answer", "no-data", "name-error"];
 
-/** Near enough for a mark; the comparison is exact. */
+/** Near enough for a mark; `compareReplies` is exact. */
 const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
 
-/** With more records than this, those of all resolvers are in one table. */
+/** If a resolver has more records, one table shows the records of all. */
 const FEW_RECORDS = 8;
 
 /** The replies of several resolvers; a record that not all have is marked. */
@@ -134,7 +134,7 @@ function repliesTables(replies: readonly DnsReply[]): Table[] {
   ];
 }
 
-/** Everything else that a resolver said. */
+/** The facts of a reply beside its records. */
 function replyFacts(
   reply: Partial<DnsResult["details"]> & { readonly queryTime?: number | undefined },
   outcome: string | null = null,

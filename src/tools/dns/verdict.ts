@@ -8,9 +8,9 @@ import type { Difference, DnsReply, DnsResult } from "./result.ts";
 type Details = Pick<DnsResult["details"], "question"> & Partial<DnsResult["details"]>;
 
 /**
- * The conclusion, from the records of a resolver, and what its details say of them and of the other resolvers.
+ * The conclusion from the records of a resolver, and from the details of them and of the other resolvers.
  *
- * @param more what else is known, in sentences
+ * @param more further sentences
  */
 export function dnsVerdict(
   from: DnsResult["resolver"],
@@ -35,7 +35,7 @@ export function dnsVerdict(
         : `${resolver} says that ${name} exists and has no ${type} record.`),
     code === "incomplete" &&
       `${resolver} follows the CNAME chain of ${name} only so far; its end may have ${type} records.`,
-    // With several resolvers, the comparison says it of each.
+    // With several resolvers, the comparison says this of each.
     blocked && !resolvers && `${resolver} blocks this name, as it says (${blocked}).`,
     isOld && !resolvers && `The answer is old, because ${resolver} could not get a new one.`,
     attempts.some(({ outcome }) => outcome.endsWith(WITHOUT_EDNS)) &&
@@ -47,7 +47,7 @@ export function dnsVerdict(
   return { code, text: sentences.filter(Boolean).join(" ") } as const;
 }
 
-/** True if a proof that there is no record says in its type NXNAME that there is no name; RFC 9824. */
+/** True if the proof that there is no record has the type NXNAME, which says that there is no name; RFC 9824. */
 function isProvenAbsent({ question, dnssec }: Details): boolean {
   const sets = dnssec?.verdict === "secure" ? dnssec.chain.flatMap((link) => link.sets) : [];
   const own = sets.find(
@@ -80,7 +80,7 @@ function comparisonText(details: Details): string {
   return [verdict, failures, ...findings.map(({ text }) => text)].filter(Boolean).join(" ");
 }
 
-/** What became of the resolvers that have not answered, in sentences. */
+/** Sentences about the resolvers that have not answered. */
 export function unansweredText({
   resolvers = [],
   unanswered = [],
@@ -91,7 +91,7 @@ export function unansweredText({
     .join(" ");
 }
 
-/** How a resolver failed: with a response, or what became of the first attempt if there was one. */
+/** How a resolver failed: its response or, without one, the outcome of the first attempt. */
 function failureOf({ rcode = "timeout", attempts }: DnsReply): string {
   const isResponse = !["UNREACHABLE", "SHORTAGE", "timeout"].includes(rcode);
   const outcome = attempts[0]?.outcome ?? rcode;

@@ -1,4 +1,4 @@
-/** What the answers of a zone's servers show side by side. */
+/** The findings from the answers of a zone's servers, side by side. */
 import { nameText } from "../../dns/dnssec/wording.ts";
 import { withoutFinalDot } from "../../dns/message/name.ts";
 import { type DnsOutcome, NO_SERVER } from "../../dns/outcome.ts";
@@ -16,18 +16,18 @@ export interface Asked extends ZoneServer {
 /** A zone, and the names of its servers. */
 export type NamedServers = { readonly zone: string; readonly names: readonly string[] };
 
-/** What is known of the servers of a zone. */
+/** The evidence about the servers of a zone. */
 interface Look extends NamedServers {
-  /** Those that were looked up, and their addresses. */
+  /** The servers that were looked up, and their addresses. */
   readonly servers: readonly { readonly name: string; readonly lacksIpv6: boolean }[];
   readonly addresses: readonly unknown[];
-  /** The addresses that were looked at, and servers without any. */
+  /** The addresses that were chosen, and servers without any. */
   readonly rows: readonly Asked[];
-  /** What they were asked beside the SOA record. */
+  /** The question to them beside that for the SOA record. */
   readonly question: DnsOutcome["question"];
 }
 
-/** What the findings may mean. */
+/** Possible meanings of the findings. */
 const PERHAPS_HERE = "If nothing answers over IPv6, this machine's own may be at fault.";
 const PERHAPS_OLD = "A copy may be old, or servers may answer by place or in turns.";
 const REFUSED = "Resolvers that validate refuse what they say.";
@@ -71,7 +71,7 @@ export function judgeZone({ zone, names, servers, addresses, rows, question }: L
   return { found: { servers: shown, findings }, text: sentences.join(" "), reply };
 }
 
-/** The rows with a value, by it, and those of the fewer servers: all of them if no value has most. */
+/** Groups rows by a value: `fewer` has the rows of all but the value that most servers have; without such a value, all rows. */
 function split(rows: readonly Asked[], keyOf: (row: Asked) => string | undefined) {
   const size = (group: readonly Asked[] = []) => namesOf(group).length;
   const groups = [...Map.groupBy(rows, keyOf)]
@@ -87,7 +87,7 @@ function split(rows: readonly Asked[], keyOf: (row: Asked) => string | undefined
   };
 }
 
-/** What a server says, as far as the servers of one zone must agree: up to the first alias. Undefined for silence. */
+/** The part of a server's answer on which the servers of one zone must agree: up to the first alias. Undefined for silence. */
 function answerText({ records, question, outcome, rcode }: DnsReply): string | undefined {
   const [first] = records;
   if (outcome === "unreachable") return undefined;
@@ -100,7 +100,7 @@ type Listed = Pick<Asked, "name"> & Partial<Asked>;
 
 const namesOf = (rows: readonly Listed[]) => [...new Set(rows.map(({ name }) => name))];
 
-/** Servers, each with its addresses, and why if there is a reason. */
+/** Servers, each with its addresses and, if there is one, the reason. */
 function hosts(rows: readonly Listed[]): string {
   const texts = [...Map.groupBy(rows, ({ name }) => withoutFinalDot(name))].map(([name, group]) => {
     const ips = group.map(({ ip, reason }) => [ip, reason].filter(Boolean).join(" "));

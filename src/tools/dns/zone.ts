@@ -1,4 +1,4 @@
-/** Asks each name server of a zone what it says of the zone and of a name. */
+/** Asks each name server of a zone about the zone and about a name. */
 import { type IpAddress, tryParseIp } from "../../addr/ip.ts";
 import { objectionTo } from "../../addr/policy.ts";
 import { LOOPBACK, type Prefix, prefixContains } from "../../addr/prefix.ts";
@@ -24,24 +24,25 @@ import { replyOf } from "./reply.ts";
 import type { DnsRecord, DnsReply } from "./result.ts";
 import { type Asked, judgeZone, type NamedServers } from "./zone-findings.ts";
 
-/** Questions to the resolver, and datagrams and connections to the servers of a zone, which its owner names. */
+/** Questions to the resolver, and datagrams and connections to the servers of a zone, whose number its owner decides. */
 const MAX_QUESTIONS = 60;
 const MAX_PACKETS = 60;
 
 /** Addresses, each of which needs two packets; 13 servers of both families have 26. */
 const MAX_ADDRESSES = MAX_PACKETS / 2;
 
-/** Servers of the zone above that are asked, where the resolver does not reach a zone. */
+/** Servers of the zone above that are asked if the resolver does not reach a zone. */
 const MAX_ABOVE = 2;
 
-/** Milliseconds for all questions to the resolver, each of which may take a third, and for each to a server, which is asked again after one second. */
+/** Milliseconds for all questions to the resolver; each may take a third. */
 const RESOLVER_MS = 8000;
+/** Milliseconds for each question to a server, which is asked again after one second. */
 const SERVER_MS = 2500;
 
 /** The longest time of `askZone` in milliseconds. */
 export const LONGEST_ZONE_MS = RESOLVER_MS + 3 * SERVER_MS;
 
-/** The code of a packet that does not leave, because all others have. */
+/** The code of a packet that does not leave, because `MAX_PACKETS` have left. */
 const NOT_ASKED = "NOT_ASKED";
 
 const thisMachine = () => ({ sockets: systemSockets(), clock: systemClock, sourceTo });
@@ -52,7 +53,7 @@ const thisMachine = () => ({ sockets: systemSockets(), clock: systemClock, sourc
  *
  * @param hostname the name as it was sent
  * @param machine for tests
- * @returns `found`: a row for each address, and the findings; `text`: the same in sentences; `reply`: that of most
+ * @returns `found`: a row for each address, and the findings; `text`: the same in sentences; `reply`: that of most servers
  * @throws ApiError of `requireAnswer` if the resolver does not answer for the name
  */
 export async function askZone(
@@ -66,20 +67,21 @@ export async function askZone(
   const resolver = resolvers[targetResolver];
   const endMs = clock.nowMs() + RESOLVER_MS;
   let [questions, packets] = [0, 0];
-  /** How the resolver fails, and what the servers above the zone then say of it. */
+  /** How the resolver fails. */
   let failure: string | undefined;
+  /** The records about the zone from the servers above it, which are asked if the resolver fails. */
   let glue: readonly ResourceRecord[] = [];
 
-  const lookUp = async (of: string, wanted: RecordType): Promise<DnsReply> => {
+  const lookUp = async (owner: string, wanted: RecordType): Promise<DnsReply> => {
     const timeoutMs = Math.min(RESOLVER_MS / 3, endMs - clock.nowMs());
-    const question = { name: of, type: wanted };
-    const records = glue.filter(({ owner }) => owner === of);
+    const question = { name: owner, type: wanted };
+    const records = glue.filter((record) => record.owner === owner);
     if (records.length > 0 || ++questions > MAX_QUESTIONS || timeoutMs <= 0 || signal?.aborted) {
       const none = { kind: "timeout", question, queryTimeMs: 0, attempts: [] } as const;
       return { ...replyOf(targetResolver, none), records };
     }
     const flags = { checkingDisabled: true, timeoutMs, signal, client };
-    return replyOf(targetResolver, await resolver.query(of, wanted, flags));
+    return replyOf(targetResolver, await resolver.query(owner, wanted, flags));
   };
 
   const gated: Sockets = {
@@ -92,7 +94,7 @@ export async function askZone(
     },
   };
 
-  /** Why an address is not asked, as its outcome; null if it is. Own services are not for callers. */
+  /** Why an address is not asked, as its outcome; null if it is asked. Services of this machine are not for callers. */
   const refusal = async (ip: string) => {
     const address = tryParseIp(ip) as IpAddress;
     if (objectionTo(address, targets) !== null) return "not-allowed";
@@ -103,10 +105,10 @@ export async function askZone(
     return source === null ? "no-route" : null;
   };
 
-  const askAt = (ip: string, of: string, wanted: RecordType, dnssec = true) =>
+  const askAt = (ip: string, owner: string, wanted: RecordType, dnssec = true) =>
     createDnsClient({
       ...{ servers: [{ address: tryParseIp(ip) as IpAddress, port: 53 }], sockets: gated, clock },
-    }).query(of, wanted, { ...options, isIterative: true, timeoutMs: SERVER_MS, dnssec });
+    }).query(owner, wanted, { ...options, isIterative: true, timeoutMs: SERVER_MS, dnssec });
 
   /** The closest zone around a name, and the names of its servers. */
   const findZone = async (at: string): Promise<NamedServers> => {
@@ -123,7 +125,7 @@ export async function askZone(
     return findZone(above !== at && isWithin(at, above) ? above : parentOf(at));
   };
 
-  /** The zone to which a server of the one above refers, if one of the first does; else the one above. */
+  /** The zone to which one of the first servers of the zone above refers; the zone above if none does. */
   const findBelow = async (at: string, above: NamedServers): Promise<NamedServers> => {
     const asked = await Promise.all(above.names.slice(0, MAX_ABOVE).map(findAddresses));
     const ips = asked.flatMap(({ families }) => families.flatMap((all) => all.slice(0, 1)));
@@ -145,7 +147,7 @@ export async function askZone(
 
   const findAddresses = async (server: string) => {
     const replies = await Promise.all([lookUp(server, "AAAA"), lookUp(server, "A")]);
-    // Those that the resolver makes (DNS64) are not the server's.
+    // Addresses that the resolver makes (DNS64) are not the server's.
     const ownIp = ({ value: ip }: DnsRecord) => (translationOf(resolver, ip) === null ? [ip] : []);
     const [ipv6 = [], ipv4 = []] = replies.map((reply) => recordsAsked(reply).flatMap(ownIp));
     const lacksIpv6 = ipv6.length === 0 && replies.slice(0, 1).every(isAnswer);
@@ -166,7 +168,7 @@ export async function askZone(
   };
 
   const own = canonicalName(name).toLowerCase();
-  // DS records are those of the zone above; RFC 4035 section 2.4.
+  // The zone above has the DS records; RFC 4035 section 2.4.
   const start = type === "DS" ? parentOf(own) : own;
   const found = await findZone(start);
   const { zone, names } = failure === undefined ? found : await findBelow(start, found);
@@ -175,7 +177,7 @@ export async function askZone(
   const addresses = servers.flatMap((server) =>
     server.families.flatMap((ips) => ips.map((ip, turn) => ({ name: server.name, ip, turn }))),
   );
-  // One of each server and family first.
+  // One address of each server and family first.
   const first = addresses.toSorted((a, b) => a.turn - b.turn).slice(0, MAX_ADDRESSES);
   const asked = await Promise.all(first.map((address) => askServer(address.name, address.ip)));
   const without = servers
@@ -191,7 +193,7 @@ export async function askZone(
   return { ...judged, text: failure === undefined ? judged.text : `${why} ${judged.text}` };
 }
 
-/** The fields of a row that nothing is known of. */
+/** The fields of a row if nothing is known. */
 const NOTHING = { serial: null, authoritative: null, signed: null, ms: null } as const;
 
 const isUnanswered = ({ outcome }: DnsReply) => outcome === "timeout" || outcome === "unreachable";
@@ -200,7 +202,7 @@ const isUnanswered = ({ outcome }: DnsReply) => outcome === "timeout" || outcome
 const isSilent = (reply: DnsReply) =>
   isUnanswered(reply) && !reply.attempts[0]?.outcome.startsWith(NOT_ASKED);
 
-/** What a server's answer for the SOA record of its zone says of it. */
+/** Judges a server by its answer for the SOA record of the zone. */
 function judgeSoa(soa: DnsOutcome) {
   const reply = replyOf("zone", soa);
   const { records, queryTime: ms, rcode, attempts } = reply;
@@ -220,7 +222,7 @@ function judgeSoa(soa: DnsOutcome) {
   return { ...judged, outcome: isLame ? "lame" : "answer" } as const;
 }
 
-/** All records of a message, their owners in lower case; none of one that breaks the format. */
+/** All records of a message, their owners in lower case; none if the message breaks the format. */
 function recordsIn(message: Uint8Array): readonly ResourceRecord[] {
   const read = () =>
     readSections(new ByteReader(message))

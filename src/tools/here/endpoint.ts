@@ -15,13 +15,13 @@ import { candidatesOf, lookHere } from "./engine.ts";
 import example from "./example.json" with { type: "json" };
 import { hereBegin, hereResult, hereStep } from "./result.ts";
 
-/** How many requests one counts as: its questions to the resolvers, and its solicitations. */
+/** Requests that a look counts as: its questions to the resolvers, and its solicitations. */
 const PRICE = 4;
 
 /** The longest time of a run in seconds. */
 const LONGEST_SECONDS = 10;
 
-/** Looks that have begun: one listens at a time, because the sockets are one pair, and the other one is next. */
+/** Looks at once: one listens, because there is one pair of sockets, and the other one is next. */
 const AT_ONCE = 2;
 
 const turns = new FairSlots(AT_ONCE);

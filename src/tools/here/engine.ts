@@ -15,11 +15,11 @@ import type { HereStep } from "./result.ts";
 import { isOutside, tryResolvers } from "./tries.ts";
 import { acceptsAdvertisements, type Facts, judge, judgeStep } from "./verdict.ts";
 
-/** The stub of systemd-resolved, and where the resolvers are that it asks. */
+/** The stub of systemd-resolved, and the file with the resolvers that it asks. */
 const STUB = /^127\.0\.0\.5[34]$/;
 const BEHIND_STUB = "/run/systemd/resolve/resolv.conf";
 
-/** Told as each step begins, and as it is known. */
+/** Called as each step begins, and as its outcome is known. */
 export type OnStep = (name: "begin" | "step", data: object) => void;
 
 /**
@@ -49,7 +49,7 @@ export async function lookHere(
   const asked = hasIpv6 ? behindStub(servers) : [];
   const candidates = candidatesOf(before);
   const targets = asked.filter(isOutside).filter(({ zone }) => !zone);
-  /** Where the packets of this machine go: to the first resolver, to the Internet, and to the other resolvers. */
+  /** The next hops of this machine: to the first resolver, to the Internet, and to the other resolvers. */
   const hopsOf = (machine: Machine) => {
     const [first = null, ...others] = targets.map(({ address }) => wayTo(address));
     const hops = defaultRoutes(machine).flatMap((route) => route.hops);
@@ -60,7 +60,7 @@ export async function lookHere(
       candidatesOf(machine).filter(({ index }) => index === hop.index),
     );
   const named = candidates.filter(({ name }) => name === wanted);
-  /** The interface that is judged, as far as that is known before anything was heard. */
+  /** The interface that is judged, by what is known before anything was heard. */
   const [first = null] = wanted === null ? onWay(before) : named;
   const tellEarly = (name: HereStep["name"], resolvers: Facts["resolvers"] = []) => {
     const unheard = { before, after: before, heard: [], gateways: [], withoutRaw: null };
@@ -93,7 +93,7 @@ export const candidatesOf = ({ interfaces }: Machine) =>
 const isUsable = ({ isUp, hasCarrier, settings }: Interface) =>
   isUp && hasCarrier && settings.disable_ipv6 !== 1;
 
-/** The resolvers that a stub on this machine asks, in its place. */
+/** The resolvers behind the stub of this machine, in its place. */
 function behindStub(servers: readonly DnsServer[]): readonly DnsServer[] {
   const isStub = servers.length > 0 && servers.every(({ address }) => STUB.test(formatIp(address)));
   const found = parseResolvConf((isStub && tryRead(BEHIND_STUB)) || "");

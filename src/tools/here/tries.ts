@@ -1,4 +1,4 @@
-/** What this machine tries beyond its own links: its resolvers, which it asks anyway. */
+/** The tries beyond the links of this machine: of its resolvers, which it asks anyway. */
 import type { Ipv6Address } from "../../addr/ipv6.ts";
 import { LOOPBACK, prefixContains } from "../../addr/prefix.ts";
 import { createDnsClient } from "../../dns/client.ts";
@@ -10,23 +10,23 @@ import { HEADER_BYTES, IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts
 
 /** Resolvers that are tried; a system has three. */
 const MAX_RESOLVERS = 3;
-/** How long each question to a resolver waits in milliseconds: addresses may be tentative at first, and it may be slow. */
+/** Milliseconds that each question to a resolver waits: addresses may be tentative at first, and a resolver may be slow. */
 const TRIES_MS = [1400, 1400, 4000];
-/** How long everything else waits for its answer. */
+/** Milliseconds that every other packet waits for its answer. */
 const TRY_MS = 1400;
-/** Large packets, three of them, go only where small ones have come back; with all that is small they are less than 64 KB. */
+/** Three large packets go only where small ones have come back. With all small packets they are less than 64 KB. */
 const MAX_LARGE_BYTES = 9000;
 const HOP_LIMIT = 64;
 
-/** What came of asking a resolver. */
+/** The outcome of the tries of a resolver. */
 export interface ResolverTry {
   readonly server: DnsServer;
-  /** The way of the kernel to it, that of the first question if it is silent; null if there is none, or if it is not asked over IPv6 on another machine. */
+  /** The kernel's way to it; if it is silent, at the first question. Null if there is none, or if it is not asked over IPv6 on another machine. */
   readonly way: Way | null;
   readonly outcome: "answers" | "silent" | "port-closed" | "not-sent" | "refused";
-  /** True if its address answers something else: an echo reply, or that its port is closed. */
+  /** True if its address gives another answer: an echo reply, or that its port is closed. */
   readonly echoes: boolean;
-  /** What a rule of this machine did not let out to it, as `DNS queries`; null if all was. */
+  /** The packets to it that a rule of this machine refuses, such as `DNS queries`; null if none. */
   readonly refused: string | null;
   /** Whether packets of the size that the kernel sends come back; null if that was not tried, or is not known. */
   readonly large: boolean | null;
@@ -64,19 +64,19 @@ export function tryResolvers(
     let isEchoed = false;
     for (const timeoutMs of TRIES_MS) {
       if (outcome === "answers" || signal.aborted) break;
-      // A resolver of a closed network cannot ask others, and need not: what it says of itself is an answer.
+      // A resolver of a closed network cannot ask others, so an answer from its own data is enough.
       isIterative = !isIterative;
       const [answered, echoed] = await ask(timeoutMs);
       outcome = answered;
       isEchoed ||= echoed === "reply";
     }
-    // A router or a firewall, that of this machine too, can answer in its place that the port is closed.
+    // A router or a firewall, also that of this machine, can say in its place that the port is closed.
     const isClosed = async () =>
       protocol !== undefined ||
       (await echo(asked, { probedPort: { protocol: "udp", port } })) === "reply";
     const echoes = isEchoed || (outcome === "port-closed" && (await isClosed()));
     const isAnswered = outcome === "answers" || echoes;
-    // The kernel leaves a gateway that is silent for another route, if there is one.
+    // The kernel gives up a silent gateway for another route, if there is one.
     const way = (isAnswered ? null : firstWay) ?? wayNow();
     const refused = outcome === "refused" ? "DNS queries" : null;
     const tried = { server, way, outcome, echoes, refused };
@@ -94,7 +94,7 @@ export function tryResolvers(
   return Promise.all(servers.slice(0, MAX_RESOLVERS).map(tryResolver));
 }
 
-/** A resolver that is tried, and by what. */
+/** A resolver that is tried, and the means. */
 interface Asked {
   readonly server: DnsServer;
   readonly scopeId: number;
@@ -102,7 +102,7 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** One question, in a packet of so much data. One that cannot be sent takes a while too: an address may be ready by then. */
+/** One question, padded to `paddedBytes`. If it cannot be sent, it still takes `TRY_MS`: an address may be ready by then. */
 async function query(
   { server, signal }: Asked,
   isIterative: boolean,

@@ -1,4 +1,4 @@
-/** The conclusion about this machine: each step judges what is known, and the nearest cause wins. */
+/** The conclusion about this machine: each step judges the facts, and the nearest cause wins. */
 import { classifyIpv6 } from "../../addr/classify.ts";
 import { formatIpv6 } from "../../addr/format.ts";
 import type { IpAddress } from "../../addr/ip.ts";
@@ -14,7 +14,7 @@ import type { HereStep } from "./result.ts";
 import { isLoopback, isOutside, type ResolverTry } from "./tries.ts";
 import words from "./words.json" with { type: "json" };
 
-/** The sentences with the status of their step, by the finding or step that they are about, perhaps with a case behind a slash. */
+/** Keys of the sentences: the finding or the step that a sentence is about, perhaps with a case behind a slash. */
 type Words = keyof typeof words;
 
 type Values = Readonly<Record<string, string | number | null | undefined>>;
@@ -26,15 +26,15 @@ export interface Facts extends Observation {
   readonly resolvers: readonly ResolverTry[];
 }
 
-/** A lifetime below this is reported if nobody is known to renew it, in seconds. */
+/** Seconds below which a lifetime is reported if nobody is known to renew it. */
 const SOON_SECONDS = 120;
-/** Lifetimes that differ by less are the same, in seconds: half of the time between two advertisements of a router. */
+/** Seconds by which equal lifetimes may differ: half of the time between two advertisements of a router. */
 const UNCERTAIN_SECONDS = 1.5;
 /** Rows that a sentence names. */
 const MAX_NAMED = 3;
 /** The length of a prefix from which addresses are made; RFC 4862 section 5.5.3. */
 const PREFIX_LENGTH = 64;
-/** The length of the shortest prefix that may be of one link: a provider has a /32 for all of its own. */
+/** The length of the shortest prefix that one link may have: a provider has a /32 for all of its links. */
 const LINK_PREFIX_LENGTH = 32;
 const MAX_STEP_TEXT = 300;
 const MAX_VERDICT_TEXT = 400;
@@ -65,7 +65,7 @@ const isMadeOfPrefix = ({ origin }: OwnAddress) => origin === "slaac" || origin 
 const settingText = (name: string, key: string) =>
   name.includes(".") ? `net/ipv6/conf/${name}/${key}` : `net.ipv6.conf.${name}.${key}`;
 
-/** The facts, and what several steps need of them. */
+/** The facts, and the conclusions from them that several steps need. */
 function know(facts: Facts) {
   const { before, after, heard, gateways, judged, resolvers, withoutRaw } = facts;
   const { way } = after;
@@ -76,15 +76,15 @@ function know(facts: Facts) {
   const { source = null, via = null } = way ?? {};
   const on = after.addresses.filter(isHere);
   const global = on.filter(({ isGlobal }) => isGlobal);
-  // A router may have its address on another interface, as on loopback, and a VPN only a unique local one.
+  // A router may have its address on another interface, such as loopback, and a VPN only a unique local one.
   const elsewhere = after.addresses.filter((row) => row.isGlobal && isSame(row.ip, source));
   const all = global.every(isUla) ? [...new Set([...global, ...elsewhere])] : global;
-  // Those from which the Internet can be reached, if there are any.
+  // The addresses from which the Internet can be reached, if there are any.
   const own = all.every(isUla) ? all : all.filter((row) => !isUla(row));
   const usable = own.filter(({ state }) => state === "preferred");
   const defaults = defaultRoutes(after);
   const hops = defaults.flatMap((route) => route.hops);
-  // On a point-to-point link, a route without a gateway leads to whatever is behind its other end.
+  // On a point-to-point link, a route without a gateway leads to all that is behind its other end.
   const hasNeighbors = (at: number) =>
     after.interfaces.some(({ index, isPointToPoint }) => index === at && !isPointToPoint);
   const isOnLink = (ip: IpAddress, at: number) =>
@@ -108,7 +108,7 @@ function know(facts: Facts) {
     const where = index === judged?.index ? "" : ` on ${interfaceName(index)}`;
     return via ? [formatIpv6(via) + where] : [];
   };
-  /** What sentences name. */
+  /** The values that sentences name. */
   const values: Values = {
     ...{ name: judged?.name ?? "this machine", routers: some(routers, ipOf), withoutRaw },
     ...{ ips: some(own, ipOf), usable: some(usable, ipOf) },
@@ -125,7 +125,7 @@ function know(facts: Facts) {
     const finding = CODES.find((code) => isWrong && code === key.split("/")[0]);
     const text = words[key].text.replace(/\{(\w+)\}/g, (_, name: string) => `${all[name]}`);
     const isEnding = words[key].text.includes("{inSeconds}");
-    /** When IPv6 ends because of it. */
+    /** Seconds until IPv6 ends because of it. */
     const inSeconds = isEnding ? Number(all["inSeconds"]) : null;
     return { status, finding, text, inSeconds, name };
   };
@@ -155,7 +155,7 @@ type Life = number | null;
 const lastEnd = (lives: readonly Life[]): Life =>
   lives.length === 0 || lives.includes(null) ? null : Math.max(0, ...lives.map(Number));
 
-/** The life of a row that was not renewed. `isHeard` is true if whoever renews it would have been heard, and null if nobody is known to. */
+/** The life of a row that was not renewed. `isHeard` is true if its renewal would have been heard, and null if nobody is known to renew it. */
 const endOf = (seconds: Life, isHeard: boolean | null): Life =>
   seconds !== null && (isHeard ?? seconds < SOON_SECONDS) ? seconds : null;
 
@@ -173,7 +173,7 @@ function routeLife(row: Route, { before, after, heard }: Facts, canHear: boolean
   const earlier = before.routes.find((each) => keyOf(each) === keyOf(row));
   const [was, now] = [earlier?.expiresSeconds ?? null, row.expiresSeconds];
   if (was === null || now === null) return null;
-  // A route that has the lifetime of an advertisement that was heard was renewed, by the kernel or by a program.
+  // A route with the lifetime of an advertisement that was heard was renewed, by the kernel or by a program.
   const senders = heard.flatMap(({ index, routers }) =>
     routers.filter(
       ({ ip }) => isAdvertised(row) && row.hops.some((hop) => isVia(hop, { ip, index })),
@@ -190,7 +190,7 @@ function routeLife(row: Route, { before, after, heard }: Facts, canHear: boolean
 const isOfInternet = ({ prefix: { network } }: AdvertisedPrefix) =>
   network.version === 6 && !isUla({ ip: network }) && !isLinkLocal(network);
 
-/** The setting that makes the kernel ignore advertisements or these parts of them, and what to set; null if it accepts them. */
+/** The setting that makes the kernel ignore advertisements or these parts of them, and the remedy; null if it accepts them. */
 function ignoredBy({ settings, name }: Interface, ...parts: (keyof Settings)[]) {
   const { accept_ra = 1, forwarding = 0 } = settings;
   const [accept, forward] = [settingText(name, "accept_ra"), settingText(name, "forwarding")];
@@ -226,7 +226,7 @@ function link({ judged, link, on, after, see }: Known): Seen {
     "link-down/carrier": !hasCarrier,
     "disabled/mtu": settings.mtu === undefined && on.length === 0,
     link: settings.disable_ipv6 !== 1,
-    // The kernel does so by itself.
+    // The kernel disables IPv6 by itself.
     "disabled/duplicate": !isAll && settings.accept_dad === 2,
     disabled: true,
   });
@@ -256,7 +256,7 @@ function address(known: Known): Seen {
     "ending/address": addressEnd !== null && addressEnd <= (routeEnd ?? Infinity),
     address: true,
   });
-  // A unique local address that is not deprecated goes before them, RFC 6724 section 5.
+  // A unique local address is preferred to deprecated ones, RFC 6724 section 5.
   const isUlaUsed = isUla({ ip: source });
   const rows = failed.length > 0 ? failed : own;
   const values = {
@@ -268,7 +268,7 @@ function address(known: Known): Seen {
   return see(key, values, ["only-ula", "address-deprecated"].includes(key) && isHarmless);
 }
 
-/** True if a gateway is there and what is asked beyond it is silent, or there is no way at all. */
+/** True if the gateway is there and all that is asked beyond it is silent, or if there is no way at all. */
 const isInternetSilent = ({ way, via, isBeyondSilent, gatewayAnswers }: Known) =>
   way === null || (isBeyondSilent && (via === null || gatewayAnswers(way) === true));
 
@@ -312,7 +312,7 @@ function routers(known: Known): Seen {
   return see(values.objection ? "prefix-not-usable" : "prefix-not-usable/unused", values);
 }
 
-/** What the default routers of a link must have in common, one value at least; a router without any contradicts none. */
+/** The values of which the default routers of a link must share at least one. A router without values contradicts none. */
 const COMMON: Readonly<Record<string, (of: Advertisement) => readonly (string | number)[]>> = {
   // ULAs contradict nothing.
   "the prefix": ({ prefixes }) =>
@@ -491,7 +491,7 @@ function beyond(known: Known): Seen {
   return see(key, { ...about(way), mtu, ...named });
 }
 
-/** What is said where no step has found anything. */
+/** The conclusion where no step has found anything. */
 function works({ way, via, gatewayAnswers, usable, answering, about, see }: Known): Seen {
   const isAnswered = answering.length > 0;
   const isGatewayThere = gatewayAnswers(way) === true;
@@ -516,7 +516,7 @@ const OF_MACHINE: readonly HereStep["name"][] = ["kernel", "firewall", "resolver
 const cut = (text: string, most: number) =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text;
 
-/** A step of the document, before it is known when it ended. */
+/** A step of the document, without its time. */
 function stepOf(name: HereStep["name"], seen: Seen, { judged }: Facts) {
   const { status, finding, text } = seen;
   const ofInterface = judged && !OF_MACHINE.includes(name) && { interface: seen.name };

@@ -55,9 +55,8 @@ export const mtr = endpoint({
   response: mtrResult,
   example,
   events: () => ({ waiting: waitingEvent(), round: mtrRound() }),
-  async handle({ target, names: wanted, protocol, port: number, ...wish }, call, services) {
-    const probed = { target, names: wanted, protocol, port: number };
-    const { rounds, intervalMs } = wish;
+  async handle({ rounds, intervalMs, maxHops, flowLabel: label, ...probed }, call, services) {
+    const { target } = probed;
     const longestMs = (rounds - 1) * intervalMs + services.config.probeTimeoutMs;
     const syns = TRACE_SYNS + rounds;
     using run = await openPathRun({ ...probed, syns }, longestMs, call, services);
@@ -79,13 +78,9 @@ export const mtr = endpoint({
       const { reached, toTarget } = report;
       tell?.(round, hops, mtrVerdict(hops, { reached, toTarget }, report));
     };
-    const outcome = await run.outcome(
-      runMtr(
-        run.prober,
-        { ...run.request, ...wish },
-        { ...run.options, onHop, onRound, mayGoOn: call.mayGoOn },
-      ),
-    );
+    const request = { ...run.request, rounds, intervalMs, maxHops, flowLabel: label };
+    const options = { ...run.options, onHop, onRound, mayGoOn: call.mayGoOn };
+    const outcome = await run.outcome(runMtr(run.prober, request, options));
     const { reached, error, toTarget, paths, otherRounds, flowLabel } = outcome;
     await names.known();
     const hops = shown(outcome.hops);
@@ -99,7 +94,7 @@ export const mtr = endpoint({
   },
 });
 
-/** The row of a hop before the first round: the time of its answer to the trace, which does not count. */
+/** The row of a hop before the first round, with the time of its answer to the trace, which does not count. */
 function unasked({ hop, ip, rtt, details: { zone } = {} }: TraceHop): MtrHop {
   const row = new Row();
   if (rtt !== null) row.times.add(rtt);
@@ -111,7 +106,7 @@ function withNames(hop: MtrHop, names: Names, services: Services): MtrHop {
   return { ...named(hop, names, services), addresses };
 }
 
-/** Sends what each round has changed: rows, and in each row the addresses that answered or got a name. */
+/** Makes a function that sends the changes of each round: rows, and in each row the addresses that answered or got a name. */
 function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
   const told = new Map<number, MtrHop>();
   return (round: number, rows: readonly MtrHop[], verdict?: MtrRound["verdict"]) => {
@@ -126,7 +121,7 @@ function roundEvents(onEvent: NonNullable<Call["onEvent"]>) {
       return isSame && addresses.length === 0 ? [] : [{ ...row, addresses }];
     });
     const length = rows.at(-1)?.hop ?? 0;
-    // A row that is dropped is told again when it comes back.
+    // A dropped row is sent again when it comes back.
     for (const hop of told.keys()) if (hop > length) told.delete(hop);
     if (hops.length > 0) onEvent("round", { round, length, hops, ...(verdict && { verdict }) });
   };

@@ -23,25 +23,25 @@ export interface MtrRequest extends TraceRequest {
 export interface MtrOptions extends RunOptions {
   /** Called with the rows of the trace before the first round, and with the silent ones at its end; see `TraceOptions`. */
   readonly onHop?: TraceOptions["onHop"];
-  /** Called after each round, in order, with what the rounds so far say. */
+  /** Called after each round, in order, with the report on the rounds so far. */
   readonly onRound?: ((round: number, report: MtrReport) => void) | undefined;
-  /** Waits before a round for as long as none may begin. */
+  /** Waits before a round while none may begin. */
   readonly mayGoOn?: (() => Promise<void> | undefined) | undefined;
 }
 
 /** How it ended. */
 export type MtrOutcome = Awaited<ReturnType<typeof mtr>>;
 
-/** Turns that are left to the trace: a port that holds one of its SYNs answers no round from there. */
+/** Turns that only the trace uses: a port that still holds one of its SYNs does not answer a round with the same turn. */
 const TRACE_TURNS = 32;
 
-/** After this number of rounds in a row with a silent end, the path may be longer, and the next ones go a hop further. */
+/** After this number of rounds in a row with a silent end, the path may be longer, and the next rounds go a hop further. */
 const SILENT_ROUNDS = 10;
 
 /**
- * Traces a target, and then asks every hop once a round. The path may become shorter or longer meanwhile:
- * the target's reply ends the rounds that follow, and where a router answers the last probe of a round, the round
- * goes on behind it. So the last probe of each round goes to the target.
+ * Traces a target, and then asks every hop once a round. The path may become shorter or longer meanwhile. The hop of
+ * the target's reply ends the following rounds, and if a router answers the last probe of a round, the round goes on
+ * behind it. So the last probe of each round goes to the target.
  */
 export async function mtr(
   prober: Prober,
@@ -60,7 +60,7 @@ export async function mtr(
   const probe = { target, scopeId, flowLabel, probedPort, caller, timeoutMs, signal };
   const counted = new MtrRounds();
   let end = traced.hops.length;
-  /** The hop up to which a target that falls silent is looked for. */
+  /** The last hop at which a target that falls silent is looked for. */
   const furthest = traced.reached ? Math.min(maxHops, end + GAP_LIMIT) : 0;
   let silentRounds = 0;
   let error: TraceError | null = null;
@@ -124,7 +124,7 @@ export async function mtr(
     const fromOf = (outcome: Round[number]) =>
       typeof outcome === "object" ? formatIpv6(outcome.from) : undefined;
     if (!round.every((outcome, at) => budget.admit(at + 1, fromOf(outcome)))) return;
-    // Only now: the rounds that were sent behind this one have had answers too.
+    // Only now, as later rounds have had answers too.
     const fromMs = isTcp ? retransmittedFromMs(synAcksMs) : Infinity;
     for (const [at, outcome] of round.entries()) {
       if (typeof outcome === "string" || outcome.kind === "error") continue;
@@ -140,7 +140,7 @@ export async function mtr(
   };
   for (let number = 1; number <= rounds && !signal.aborted; number++) {
     told = tell(number);
-    // Rounds do not pile up where a bound for the target delays their probes.
+    // So rounds do not pile up where a bound for the target delays their probes.
     if (number === rounds) break;
     await pause(prober.clock, intervalMs, signal);
     await mayGoOn?.();

@@ -19,18 +19,19 @@ export type LossCause = "path" | "replies" | "unclear";
 /** The hops between which loss begins. */
 export type LossBegin = NonNullable<ReturnType<typeof beginOfLoss>>;
 
-/** So improbable must it be that a hop loses more than those behind it by chance. */
+/** The greatest chance for which a hop counts as losing more than the hops behind it. */
 const SIGNIFICANT = 0.01;
-/** Fewer lost probes of the target can be chance. */
+/** The fewest lost probes of the target that are not called chance. */
 export const MIN_LOST = 3;
 /** The share that a path without a fault loses. */
 const ORDINARY_SHARE = 0.001;
-/** The least length of a row of lost probes that can be an outage, and so improbable must it be that chance makes it. */
+/** The fewest lost probes in a row that can be an outage. */
 const MIN_OUTAGE = 5;
+/** The greatest chance of such a row for which it counts as an outage. */
 const OUTAGE_CHANCE = 0.025;
-/** The share of routers that are taken to lose replies of their own. */
+/** The assumed share of routers that lose replies of their own. */
 const LIMITED = 0.1;
-/** A link can be where loss begins if that is at most e^2 times less probable than for the most probable one. */
+/** Loss can begin at a link if that is at most e^2 times less probable than at the most probable link. */
 const MAX_LESS_PROBABLE = 2;
 
 const answers = ({ count, failed }: Trials) => failed < count;
@@ -40,16 +41,16 @@ const NONE: Trials = { count: 0, failed: 0 };
 const sum = (trials: readonly Trials[]) =>
   trials.reduce((a, b) => ({ count: a.count + b.count, failed: a.failed + b.failed }), NONE);
 
-/** The probes of some rounds, by hop and to the target. Those that failed did not arrive, or their answers not here. */
+/** The probes of some rounds, by hop and to the target. A probe failed if it did not arrive, or its answer did not. */
 export class RoundTrials {
   readonly hops: { count: number; failed: number }[] = [];
   readonly target = { count: 0, failed: 0 };
 
   /**
-   * Counts a round. The target's probe counts for all hops behind its own, which other rounds have: on a path of
-   * another length they would be compared with what was lost at another time.
+   * Counts a round. The target's probe counts for the farther hops of other rounds too: without it, those hops would be
+   * compared with losses at another time.
    *
-   * @param arrived by hop whether its probe arrived there; undefined if that is not known
+   * @param arrived whether the probe of each hop arrived; undefined if that is not known
    */
   count(arrived: readonly (boolean | undefined)[], isReached: boolean | undefined): void {
     while (this.hops.length < arrived.length) this.hops.push({ ...this.target });
@@ -61,9 +62,9 @@ export class RoundTrials {
   }
 }
 
-/** The probes of some rounds, and of the most of them in a row to which the target did not reply. */
+/** The probes of some rounds, and those of the longest row of rounds without a reply of the target. */
 export class PathTrials extends RoundTrials {
-  /** Of the rounds since the target last replied. */
+  /** The probes since the target last replied. */
   #silence = new RoundTrials();
   longest = this.#silence;
 
@@ -85,12 +86,12 @@ export function isLossOfPath({ target }: PathTrials, { target: all }: PathTrials
  * The causes of the loss of each hop, null without loss, and where the loss of the path begins; null if that is
  * not clear.
  *
- * If chance hardly ever makes a row of rounds without a reply that is as long as the longest, it is an outage, and says
- * where that was: hops answered all, or none; of others it is not clear.
+ * If chance hardly ever makes the longest row of rounds without a reply, that row is an outage. It shows where the loss
+ * begins by hops that answered all of its probes, or none.
  *
  * @param all the probes of all rounds
- * @param length hops behind this one have no row
- * @param lossy those of the rounds over the one path that loses, if there is one; its last hop is the target
+ * @param length the number of hops that have a row
+ * @param lossy the probes over the one path that loses, if there is one; its last hop is the target
  */
 export function explainLoss(all: PathTrials, length = all.hops.length, lossy = all) {
   const { target } = all;
@@ -102,7 +103,7 @@ export function explainLoss(all: PathTrials, length = all.hops.length, lossy = a
   const tried = isOutage ? lossy.longest.hops.slice(0, onPath.length) : onPath;
   const sound = [...tried.entries()].filter(([at, { count, failed }]) => {
     const isMixed = isOutage && failed > 0 && failed < count;
-    // The target answers, if only over another path.
+    // The last hop is the target, which answers, if only over another path.
     const isAnswering = answers(onPath[at] ?? NONE) || at === onPath.length - 1;
     return !replying.has(at) && isAnswering && !isMixed;
   });
@@ -118,9 +119,9 @@ export function explainLoss(all: PathTrials, length = all.hops.length, lossy = a
 }
 
 /**
- * The indexes of hops with a loss of their own. What reaches a farther hop has passed the nearer one, so each hop
- * is compared with the one behind it, with the two behind it and so on; the more comparisons, the clearer must
- * one be (Bonferroni). Hops that answer nothing say nothing of the path.
+ * The indexes of hops with a loss of their own. A probe that reaches a farther hop has passed the nearer one, so each
+ * hop is compared with the one behind it, with the two behind it and so on. The more comparisons there are, the clearer
+ * one must be (Bonferroni). Hops that never answer say nothing of the path.
  */
 function withLossOfReplies(hops: readonly Trials[]): ReadonlySet<number> {
   const replying = new Set<number>();
@@ -138,9 +139,9 @@ function withLossOfReplies(hops: readonly Trials[]): ReadonlySet<number> {
 }
 
 /**
- * The link at which loss begins, by likelihood: before it the hops lose what is ordinary, behind it all lose the
- * same share, and any but the target may lose more replies of its own. Several links that explain the losses about
- * as well are one stretch. Null if none need be there, or it can be any.
+ * The link at which loss begins, by likelihood: hops before it lose the ordinary share, hops behind it all lose the
+ * same greater share, and each but the target may lose more replies of its own. Several links that explain the losses
+ * about as well are one stretch. Null if no link is needed to explain them, or any can.
  */
 function beginOfLoss(sound: readonly (readonly [number, Trials])[]) {
   const hops = sound.map(([, hop]) => hop);

@@ -63,8 +63,7 @@ export function mergeRound(known: MtrRound | undefined, part: MtrRound): MtrRoun
 const knownOf = foldOf<MtrRound, MtrRound | undefined>(() => undefined, mergeRound);
 
 /**
- * The probes whose outcome an event tells: the address that replied and its time, both null if they were lost.
- * Probes whose outcome is unknown are not among them.
+ * The probes of a round whose outcome is known: the address that replied and its time, both null for a lost probe.
  */
 export function outcomesIn(known: MtrRound | undefined, part: MtrRound) {
   return part.hops.flatMap(({ hop, ip, last, addresses, ...row }) => {
@@ -80,21 +79,21 @@ export function outcomesIn(known: MtrRound | undefined, part: MtrRound) {
 
 type Cause = NonNullable<MtrHop["cause"]>;
 
-/** The words about the loss of a row: in a column, and in a note where that says more. */
+/** Words for the loss of a row: for a column, and for a note that says more. */
 const CAUSES: Readonly<Record<Cause, readonly [text: string, note?: string]>> = {
   path: ["path"],
   replies: ["router busy", "does not answer every probe"],
   unclear: ["unclear", "too few probes to tell why"],
 };
 
-/** Nothing is said of a hop that has never answered. */
+/** The words for a hop; none if it has never answered. */
 const wordsOf = ({ ip, received, cause }: MtrHop) =>
   ip === null || cause === null || (cause === "replies" && received === 0) ? [] : CAUSES[cause];
 
-/** Why a hop loses, in few words; null if there is nothing to say. */
+/** Why a hop loses, in a few words; null without a cause. */
 export const causeText = (hop: MtrHop): string | null => wordsOf(hop)[0] ?? null;
 
-/** The note about it. */
+/** Why a hop loses, as a note; undefined if `causeText` says it all. */
 export const causeNote = (hop: MtrHop): string | undefined => wordsOf(hop)[1];
 
 function rowOf(hop: MtrHop): Row {

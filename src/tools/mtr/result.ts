@@ -29,7 +29,7 @@ export const MAX_ROUNDS = 100;
 
 export const MAX_ROUNDS_ALONE = 100_000;
 
-/** Addresses kept of each hop, and paths kept: answers can come from any number of addresses. */
+/** Addresses of each hop that are kept, and paths: answers can come from any number of addresses. */
 export const MAX_LISTED = 32;
 
 const VERDICTS = ["no-loss", "loss", "unclear", "no-reply", "unreachable", "not-sent"] as const;

@@ -13,7 +13,7 @@ import { TimeStatistics } from "./times.ts";
 /** How a probe ended: its answer, or why it has none. */
 export type Outcome = Response | Exclude<Fate, "reply" | "hop" | "error">;
 
-/** The outcome of each probe of a round, hop 1 first; `late` can take the place of another without an answer. */
+/** The outcome of each probe of a round, hop 1 first; `late` can replace another outcome without an answer. */
 export type Round = Outcome[];
 
 /** The hops and paths of all rounds. */
@@ -24,7 +24,7 @@ interface Path {
   rounds: number;
   reached: boolean;
   addresses: (string | null)[];
-  /** Of its rounds. */
+  /** The probes of its rounds. */
   readonly trials: PathTrials;
 }
 
@@ -35,8 +35,8 @@ function fateOf(outcome: Outcome): Fate {
 }
 
 /**
- * Counts rounds as they end. A hop counts every probe that was sent to it, but for those behind the target: a
- * round that had a reply to a nearer probe took a shorter path, on which there is no such hop.
+ * Counts rounds as they end. A hop counts every probe that was sent to it, except in rounds whose target replied to a
+ * nearer probe: such a round took a shorter path without that hop.
  */
 export class MtrRounds {
   readonly #rows: Row[] = [];
@@ -108,7 +108,7 @@ export class MtrRounds {
     };
   }
 
-  /** Counts a round for its path, and returns that unless it is one too many. */
+  /** Counts a round for its path, and returns the path unless it is one too many. */
   #follow(round: Round): Path | undefined {
     const addresses = addressesOf(round);
     const reached = isReached(round);
@@ -127,7 +127,7 @@ export class MtrRounds {
   }
 }
 
-/** The target did not reply if a router answered the last probe. */
+/** The fate of a round's last probe; if a router answered it, the target did not. */
 function fateToTarget(round: Round): Fate {
   const fate = fateOf(round.at(-1) ?? "not-sent");
   return fate === "hop" ? "silent" : fate;
@@ -140,7 +140,7 @@ function untilReply(round: Round): Round {
   return at < 0 ? round : round.slice(0, at + 1);
 }
 
-/** The addresses that answered; a router whose errors answer farther probes too is not there. */
+/** The addresses that answered. A router whose errors also answer farther probes is listed once, at its nearest hop. */
 function addressesOf(round: Round): (string | null)[] {
   const addresses: (string | null)[] = [];
   for (const outcome of round) {
@@ -171,14 +171,14 @@ function extend(path: Path, addresses: Path["addresses"], reached: boolean): voi
   path.rounds++;
 }
 
-/** True if nothing says whether the probe got there. */
+/** True if it is not known whether the probe arrived. */
 const isUnknown = (fate: Fate) => fate === "unknown" || fate === "not-sent";
 
 /** Counts the probes of a hop. */
 export class Row {
   readonly ledger: Ledger = ledgerOf();
   readonly times = new TimeStatistics();
-  /** With 0 received if all its answers were errors. */
+  /** The addresses that answered; `received` is 0 if all answers were errors. */
   readonly #addresses: { from: Ipv6Address; scopeId: number; received: number }[] = [];
   #others = 0;
   /** True if a probe is known to have come as far as the hop. */
@@ -191,7 +191,7 @@ export class Row {
     if (typeof outcome === "string") return isUnknown(fate) ? undefined : false;
     const { from, scopeId, rttMs } = outcome;
     let known = this.#addresses.find((each) => equalIpv6(each.from, from));
-    // The error of a router that is not known at this hop can be that of a nearer one.
+    // An error from a new address may come from a nearer router.
     if (fate === "error" && known === undefined && this.#addresses.length > 0) return false;
     if (known === undefined && this.#addresses.length < MAX_LISTED) {
       known = { from, scopeId, received: 0 };

@@ -1,14 +1,14 @@
 /** Round-trip times in milliseconds, not rounded. */
 export type Times = NonNullable<ReturnType<TimeStatistics["get"]>>;
 
-/** Percentiles are those of the last times, so that a run of a day needs no more memory. */
+/** The number of last times that percentiles are from, so that a run of a day needs no more memory. */
 export const MAX_TIMES = 1000;
 
-/** Times that come one after the other, and their statistics. */
+/** The statistics of times that are added one by one. */
 export class TimeStatistics {
   #count = 0;
   #first = 0;
-  /** Of the differences from the first time, which are small, so that little is lost in rounding. */
+  /** Sums of the differences from the first time, which are small, so that rounding loses little. */
   #sum = 0;
   #squares = 0;
   #jitter = 0;

@@ -17,7 +17,7 @@ const about = (percentage: number) =>
 const ignoringText = (hops: readonly number[]) =>
   hops.length === 1 ? `Hop ${hops[0]} ignores` : `Hops ${listText(hops)} ignore`;
 
-/** The conclusion, from the statistics of the hops, how the path ends, where loss begins, and if it is an outage. */
+/** The conclusion from the statistics of the hops, the end of the path, where loss begins, and whether it is an outage. */
 export function mtrVerdict(
   hops: MtrResult["hops"],
   { reached, error, toTarget }: Pick<Details, "reached" | "error" | "toTarget">,

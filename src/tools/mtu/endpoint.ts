@@ -41,7 +41,7 @@ export const mtu = endpoint({
     const outcome = await run.outcome(measureMtu(run.prober, request, { ...run.options, onHop }));
     const { mtu, atMost, packetTooBig, lastLarge, firstSmall } = outcome;
     const { verdict: code, cause, error, doubtful, flowLabel } = outcome;
-    // A name that comes now belongs to these.
+    // A name that becomes known now changes these rows.
     for (const row of outcome.hops) rows.set(row.hop, row);
     send(outcome.hops);
     await run.names.known();

@@ -16,13 +16,13 @@ export interface MtuOptions extends RunOptions {
   readonly onHop?: ((hop: MtuHop) => void) | undefined;
 }
 
-/** The longest time of a measurement in milliseconds; then the bounds that are known are the result. */
+/** Milliseconds after which a measurement ends with the bounds that are known. */
 export const LONGEST_SEARCH_MS = 14_500;
 
 /**
- * Measures the path MTU and where it narrows. Packet Too Big (RFC 8201) says which size to try next; where
- * none comes, the sizes that are answered decide (RFC 8899). Routers are measured with packets that expire
- * there. The target's echo reply is as large as the request; only UDP to a closed port tells the way there.
+ * Measures the path MTU and where the path narrows. Packet Too Big (RFC 8201) says which size to try next. Without it,
+ * the sizes that are answered decide (RFC 8899). Routers are measured with packets that expire there. The target's echo
+ * reply is as large as the request; only UDP to a closed port shows the way there alone.
  */
 export async function measureMtu(
   prober: Prober,
@@ -84,10 +84,10 @@ export async function measureMtu(
   return {
     kind: "done" as const,
     ...route,
-    /** From 1 to where the path ends, or the last hop that answered. */
+    /** From 1 to the end of the path, or the last hop that answered. */
     hops,
     ...conclude(echo, way, hops, believed.map(placed)),
-    /** The last other error that answered an echo request; null also if the target answers all that gets through. */
+    /** The last other error that answered an echo request; null without one, and if the target answers all that gets through. */
     error: echo.atLeast > 0 && echo.limit !== "silence" ? null : packets.error(),
     doubtful: packets.doubtful().map(placed),
   };

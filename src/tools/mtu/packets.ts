@@ -1,4 +1,4 @@
-/** The packets of a measurement, each of one size on one line, and what their answers show. */
+/** The packets of a measurement, each of one size on one line, and their fates. */
 import { formatIpv6 } from "../../addr/format.ts";
 import type { Ipv6Address } from "../../addr/ipv6.ts";
 import type { ProbeRequest, Prober } from "../../icmp/prober/prober.ts";
@@ -10,15 +10,13 @@ import type { DoubtfulTooBig, TooBig } from "./result.ts";
 import { ECHO, type Fate, type Line, UDP } from "./size-search.ts";
 
 const HEADERS_BYTES = IPV6_HEADER_BYTES + 8;
-
 const UDP_HEADER_BYTES = 8;
 
 /** Ports of traceroute, which are closed almost everywhere: the first one, and how many. */
 const FIRST_PORT = 33_434;
-
 const PORTS = 100;
 
-/** UDP packets of one measurement; each can be a line in the target's log. */
+/** UDP packets in one measurement; each can be a line in the target's log. */
 const MAX_UDP = 20;
 
 /** Further than any path goes, as for a ping. */
@@ -33,17 +31,17 @@ const UNKNOWN_WAIT_MS = 400;
 /** The longest wait for an answer in milliseconds, whatever the time to the hop. */
 const MAX_WAIT_MS = 2000;
 
-/** How many times the time to a hop its answer is waited for; a later one counts too. */
+/** How many round-trip times of a hop the wait for its answer lasts; a later answer counts too. */
 const WAIT_FACTOR = 2;
 
 /** Different doubtful messages that are kept. */
 const MAX_DOUBTFUL = 16;
 
-/** What all packets of a measurement have in common. */
+/** The fields that all packets of a measurement share. */
 type Wish = Omit<ProbeRequest, "hopLimit">;
 
 /**
- * Makes the function that sends a packet, and keeps what Packet Too Big messages say.
+ * Makes the function that sends a packet, and keeps the Packet Too Big messages.
  *
  * @param rows the hops that are known; their times decide how long a packet waits for its answer
  * @param onArrived called with the size of an echo request that the target answers with an error
@@ -60,7 +58,7 @@ export function createPackets(
     port: FIRST_PORT + ((wish.flowLabel ?? 0) % PORTS),
   } as const;
   const believed: TooBig[] = [];
-  /** Each once. */
+  /** By sender, MTU and doubt, so that each is kept once. */
   const doubtful = new Map<string, DoubtfulTooBig>();
   let udpSent = 0;
   let error = null as TraceError | null;
@@ -114,7 +112,7 @@ export function createPackets(
       },
     });
     if (hasPassed) {
-      // A router that says Packet Too Big and forwards the packet all the same lies.
+      // The router lies: it says Packet Too Big, and forwards the packet.
       if (tooBig) doubt({ ...tooBig, doubt: "disproved" });
       return { kind: "passed" };
     }
@@ -144,7 +142,7 @@ export function createPackets(
   };
 }
 
-/** What a Packet Too Big says about one of our packets; its sender's hop is found in the end. */
+/** A Packet Too Big about one of our packets; the hop of its sender is found at the end. */
 function aboutPacket(from: Ipv6Address, mtu: number, sent: number): TooBig {
   return { from: formatIpv6(from), hop: null, mtu, sent };
 }

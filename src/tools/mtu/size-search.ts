@@ -15,9 +15,9 @@ export interface Fate {
   readonly hintBytes?: number;
 }
 
-/** How packets are sent, and when the search has to end. */
+/** How packets are sent, and when the search must end. */
 export interface SizeTrial {
-  /** Sends a packet. `late` may be called when it turns out to have passed after all. */
+  /** Sends a packet. `late` is called if the packet turns out to have passed after all. */
   send(line: Line, bytes: number, late: () => void): Promise<Fate>;
   readonly clock: Clock;
   /** Ends the search with what is known. */
@@ -42,7 +42,7 @@ interface Size {
   readonly line: Line;
   readonly bytes: number;
   hasPassed: boolean;
-  /** True if it was tried as often as a silent size is. */
+  /** True if it was tried as often as a silent size is tried. */
   isTried: boolean;
   /** The MTU of each Packet Too Big. */
   readonly claims: number[];
@@ -58,28 +58,28 @@ const USUAL_BYTES: readonly number[] = [
   LEAST_MTU,
   TRACE_BYTES,
 ];
-/** Packets of this size do not exist without the jumbo payload option. */
+/** The least size that needs the jumbo payload option. */
 const NO_BYTES = 65_576;
 /** Sizes tried at once where nothing is known; routers rate-limit their answers to more. */
 const SIZES_AT_ONCE = 4;
-/** How often hints decide what is tried next: more often than a path narrows, so that lies end. */
+/** How often hints decide the next sizes: more often than a path narrows, so that lies end. */
 const MAX_HINTED = 4;
 /** How often a silent size is tried. */
 const MAX_TRIES = 3;
-/** How often a size is silent beside a smaller one that is answered before its size is the reason: chance is below 0.25 ** 5. */
+/** How often a size must be silent beside an answered smaller one to be too large: the chance of error is below 0.25 ** 5. */
 const SILENCE_PROOF = 5;
 /** The pause after two silent packets in milliseconds: hops that send one answer a second then send one. */
 const LIMIT_MS = 1000;
 /** How often two sizes are compared. */
 const MAX_PAIRS = 12;
-/** How often in a row both are silent before the comparison ends. */
+/** How often in a row both sizes are silent before their comparison ends. */
 const MAX_QUIET = 3;
 
 /**
- * Finds the largest sizes that pass to several lines at once; RFC 8899 section 5.3. Lines share what they
- * know: what passes to a hop passes to those before it, and what does not pass to a hop does not pass to those
- * behind it. A hint is tried, and the next larger size too, so that a wrong one costs only time. Silence proves
- * a size too large only beside answers to a smaller one: hops rate-limit their answers, and packets get lost.
+ * Finds the largest sizes that pass to several lines at once; RFC 8899 section 5.3. Lines share their results: a size
+ * that passes to a hop passes to the hops before it, and one that does not pass to a hop does not pass to the hops
+ * behind it. A hint is tried, and the next larger size too, so that a wrong hint costs only time. Silence proves a size
+ * too large only beside answers to a smaller one: hops rate-limit their answers, and packets get lost.
  */
 function createSizeSearch({ send, clock, signal }: SizeTrial) {
   let sizes: Size[] = [];
@@ -139,8 +139,8 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
   };
 
   /**
-   * Sends a size that was not answered again, with a smaller one right behind it, until its size is the
-   * reason. False if neither is answered, at any pace: then silence says nothing about sizes.
+   * Sends a silent size again, with a smaller one right behind it, until it is proven too large. Returns false if
+   * neither is answered, at any pace: then silence says nothing about sizes.
    *
    * @param low a size that passes; answers to less than 1280 bytes can be larger and vanish themselves
    */
@@ -149,7 +149,7 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
     const smaller = sizeOf(line, low < LEAST_MTU ? passedOn(line, line) || TRACE_BYTES : low);
     let quiet = 0;
     for (let pairs = 0; pairs < MAX_PAIRS && quiet < MAX_QUIET && !signal.aborted; pairs++) {
-      // The larger one arrives first: if only one answer is allowed, it gets it.
+      // The larger packet arrives first, so it gets the answer if a limit allows only one.
       const [large, small] = await Promise.all([ask(size), ask(smaller)]);
       if (large.kind === "lost" && small.kind === "passed") size.proofs++;
       const isOver = boundsOf(line).atMost < bytes || size.proofs >= proofs;
@@ -180,7 +180,7 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
         continue;
       }
       if (above > atMost) return;
-      // The largest silent size tells at once whether answers are limited.
+      // The largest silent size shows at once whether answers are limited.
       const most = Math.max(...failed);
       const isMost = most > above && sizeOf(line, most).proofs === 0;
       const [bytes, proofs] = isMost ? [most, 1] : [above, SILENCE_PROOF];
@@ -188,7 +188,7 @@ function createSizeSearch({ send, clock, signal }: SizeTrial) {
     }
   };
 
-  /** Asks for both bounds again. If they are not true any more, all that was known before is forgotten. */
+  /** Tries both bounds again. If they are no longer true, all earlier results are forgotten. */
   const hasChanged = async (line: Line): Promise<boolean> => {
     const { atLeast, atMost, limit } = boundsOf(line);
     if (atLeast === 0) return false;
@@ -222,7 +222,7 @@ function spreadSizes(low: number, above: number): number[] {
   return Array.from({ length: SIZES_AT_ONCE }, (_, index) => low + (index + 1) * step);
 }
 
-/** When routers are asked, if the target has not said all before, in milliseconds. */
+/** Milliseconds after which routers are asked, if the target is not measured before. */
 const HEAD_START_MS = 500;
 
 /**
@@ -258,14 +258,14 @@ export function searchPath(trial: SizeTrial, onMeasured: (hop: Line) => void) {
     head = Promise.race([target, pause(clock, HEAD_START_MS, signal)]);
     running = [target, ...[...hops].map(measure)];
   };
-  /** Waits also for what is begun meanwhile. */
+  /** Waits for all measurements, also those that begin meanwhile. */
   const settle = async () => {
     for (let count = 0; count < running.length; ) {
       count = running.length;
       await Promise.all(running);
     }
   };
-  /** Asks whether larger echo requests vanish on the way there, unless routers have told. */
+  /** Finds whether larger echo requests vanish on the way there, unless routers have said so. */
   const findWay = async () => {
     const { atLeast, atMost, limit } = boundsOf(ECHO);
     const way = boundsOf(UDP);
@@ -286,7 +286,7 @@ export function searchPath(trial: SizeTrial, onMeasured: (hop: Line) => void) {
       running.push(measure(hop));
     },
     settle,
-    /** Ends what has begun, and searches again if the path has changed meanwhile. */
+    /** Waits for all measurements, and searches again if the path has changed meanwhile. */
     async finish(): Promise<void> {
       for (;;) {
         await settle();

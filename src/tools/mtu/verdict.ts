@@ -7,8 +7,8 @@ import type { Bounds } from "./size-search.ts";
 /**
  * Draws the conclusion.
  *
- * @param echo what is known of echo requests to the target, there and back
- * @param way what is known of the way there
+ * @param echo the bounds of echo requests to the target, there and back
+ * @param way the bounds of the way there
  */
 export function conclude(
   echo: Bounds,
@@ -17,7 +17,7 @@ export function conclude(
   believed: readonly TooBig[],
 ) {
   const cause = causeOf(echo, way);
-  // Only echo requests are known to vanish.
+  // Only echo requests are known to vanish, so the way there may carry more.
   const isDoubtful =
     echo.limit === "silence" && echo.atLeast < LEAST_MTU && way.atMost >= LEAST_MTU;
   const { atLeast, atMost, limit } = echo.atLeast === 0 || isDoubtful ? way : echo;
@@ -32,7 +32,7 @@ export function conclude(
     .find(({ mtu }) => verdict === "narrowed" && mtu === atMost);
   return {
     verdict,
-    /** Null if nothing vanishes, or it is not known where. */
+    /** Where packets vanish; null if none do, or it is not known. */
     cause,
     mtu: atLeast || null,
     atMost: isKnown ? atMost : null,
@@ -59,7 +59,7 @@ function causeOf({ atLeast, atMost, limit }: Bounds, way: Bounds): MtuCause | nu
   return way.atMost === atLeast ? "there" : null;
 }
 
-/** The sentences of the verdict: the meaning of the measurement, where the path narrows, what is not known, and the error. */
+/** The sentences of the verdict: its meaning, where the path narrows, what is not known, and the error. */
 export function mtuText(
   code: MtuVerdict,
   found: Pick<MtuResult, "mtu" | "atMost" | "packetTooBig" | "lastLarge" | "firstSmall">,

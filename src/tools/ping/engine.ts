@@ -22,7 +22,7 @@ export interface PingRequest extends RunRequest {
 
 /** How the caller takes part in a ping. */
 export interface PingOptions extends RunOptions {
-  /** Called with each sample at once. One can come again: of each `seq`, the last one is in the result. */
+  /** Called with each sample at once. A sample can come again; the result has the last one of each `seq`. */
   readonly onSample?: ((sample: Sample) => void) | undefined;
 }
 
@@ -35,12 +35,12 @@ export type PingOutcome = Awaited<ReturnType<typeof ping>>;
 /** The hop limit of an echo request, as the kernel and `ping` choose it. */
 const HOP_LIMIT = 64;
 
-/** How late a timer may be, in milliseconds, for the next pause to make up for it. */
+/** The delay of a timer, in milliseconds, up to which the next pause makes up for it. */
 const TIMER_MS = 2;
 
 /**
- * Sends echo requests at an interval, and resolves as soon as the outcome of each is certain: where
- * nothing has answered, `SILENCE_MS` after the last one.
+ * Sends echo requests at an interval, and resolves as soon as the outcome of each is certain: if nothing has answered,
+ * `SILENCE_MS` after the last request.
  */
 export async function ping(prober: Prober, request: PingRequest, options: PingOptions = {}) {
   const { target, scopeId = 0, count, intervalMs, timeoutMs, probedPort, caller } = request;
@@ -76,7 +76,7 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
         return;
       }
       const sample = sampleOf(seq, response, timeoutMs);
-      // A late one too tells the state of the port.
+      // A late answer also shows the state of the port.
       const state = response.kind === "reply" && response.state;
       if (state) answers.push(state);
       if (state === "open" && probedPort?.protocol === "tcp" && !("reason" in sample))
@@ -85,10 +85,10 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
     };
     return prober.probe({ ...probe, source, turn: seq, onSent, onResponse }).then((answer) => {
       const isSilent = answer.kind === "timeout" || answer.kind === "unknown";
-      // A reply may have come too late.
+      // A late reply may have been noted already.
       if (isSilent && !(seq - 1 in all)) note({ seq, reason: answer.kind });
       if (answer.kind === "refused") note({ seq, reason: "not-sent", errno: answer.code });
-      // If it has not left, the next one waits for it.
+      // The next request waits for this one to leave.
       if (answer.kind === "refused" || answer.kind === "aborted") leave();
     });
   };
@@ -114,7 +114,7 @@ export async function ping(prober: Prober, request: PingRequest, options: PingOp
     if (rtt >= fromMs) note({ seq, reason: "retransmitted", rtt });
   }
 
-  // Without those that had not left when there was enough.
+  // Without the requests that had not left when the run had enough.
   const samples = Object.values(all);
   const refused = samples.filter((sample) => "errno" in sample);
   const last = refused.at(-1);

@@ -15,7 +15,7 @@ import { icmpCode, icmpType, portField, runDetailFields, runFields } from "../fi
 /** Echo requests per ping. */
 export const MAX_COUNT = 10;
 
-/** Those of a command without a service; documents of both have one schema. */
+/** Echo requests per ping of a command without a service; documents of both have one schema. */
 export const MAX_COUNT_ALONE = 100_000;
 
 const VERDICTS = ["no-loss", "loss", "no-reply", "unreachable", "not-sent"] as const;

@@ -15,7 +15,7 @@ function fateOf(sample: Sample): Fate {
 /** The totals of some requests. */
 export const pingTotals = (samples: readonly Sample[]) => totalsOf(ledgerOf(samples.map(fateOf)));
 
-/** What the outcomes of requests say, in the order of `seq`: replies and losses, their statistics, and the conclusion. */
+/** Describes requests in the order of `seq`: replies and losses, their statistics, and the conclusion. */
 export function describePing(samples: readonly Sample[]) {
   const results = samples.filter((sample): sample is PingSample => !("reason" in sample));
   const lost = samples.filter((sample): sample is LostSample => "reason" in sample);
@@ -50,7 +50,7 @@ export function pingVerdict(received: number, lost: readonly LostSample[]) {
   });
   const share = (count: number, of = sent) =>
     count < of ? `${count} of ${of} requests` : of === 1 ? "the request" : `all ${of} requests`;
-  // Of those that may have been answered, it would say too much.
+  // With unknown outcomes, a percentage would say too much.
   const percent = unknown === 0 ? ` (${formatPercent((missing / sent) * 100)})` : "";
   const [error] = errors;
   const same = errors.filter((each) => each.from === error?.from && each.reason === error?.reason);

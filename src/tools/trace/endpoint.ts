@@ -16,7 +16,7 @@ import { traceVerdict } from "./verdict.ts";
 
 const MAX_PATHS = 16;
 
-/** Paths for the price of one request. */
+/** Paths that the price of one request pays for. */
 const PATHS_A_REQUEST = 4;
 
 const { maxHops, flowLabel, names } = pathParameters;
@@ -80,7 +80,7 @@ export const traceroute = endpoint({
     );
     if ("isLate" in outcome && outcome.isLate) run.budget.end("search");
     for (const { others } of outcome.hops) if (others) names.ask(formatIpv6(others.from));
-    // A name that comes now belongs to these.
+    // A name that becomes known now changes these rows.
     rows.splice(0, rows.length, ...outcome.hops);
     send(outcome.hops);
     await names.known();

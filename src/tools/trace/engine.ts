@@ -23,8 +23,8 @@ export interface TraceRequest extends RunRequest, Bounds {
   /** The flow label of the probes, 20 bits; by default a random one. */
   readonly flowLabel?: number | undefined;
   /**
-   * True if a router behind which all is silent gets the time to find that the target does not exist:
-   * three seconds with Linux (RFC 4861 section 10).
+   * True if the last router that answers gets the time to find that the target does not exist: three seconds with Linux
+   * (RFC 4861 section 10).
    */
   readonly awaitsRouters?: boolean | undefined;
 }
@@ -48,11 +48,11 @@ export interface Traced extends TraceReport {
 /** How a trace ended. */
 export type TraceOutcome = Traced | NoResult;
 
-/** The memory that the traces of each prober share. */
+/** The memory that the traces of one prober share. */
 const memories = new WeakMap<Prober, ReturnType<typeof newMemory>>();
 
 const newMemory = () => ({
-  /** When a trace last had a repeated request answered, by hop. */
+  /** When a repeated request of a trace was last answered, by hop. */
   repeatAnsweredMs: [] as number[],
   sightings: createSightings(),
   share: createSharing<TraceHop, TraceOutcome>({ kind: "aborted" }),
@@ -77,9 +77,8 @@ export function traceroute(
  * Traces the path to a target. All hops are asked nearly at once, and silent ones again.
  *
  * Routers rate-limit their errors to one address, so when many traces run at once, most are not answered at
- * first. The traces learn from each other: when a repeated request is answered, the others at the same
- * distance keep asking. What a trace has seen of hops that limit their answers, it tells those that go to the
- * same network.
+ * first. The traces learn from each other: when a repeated request is answered, the others keep asking at the same
+ * distance. A trace shares the answers of hops that limit them with the traces to the same network.
  */
 async function trace(
   prober: Prober,
@@ -102,7 +101,7 @@ async function trace(
   const refused: { hop: number; errno: string }[] = [];
   let sent = 0;
   let sentMs = -Infinity;
-  /** By hop. */
+  /** When the first probe left, by hop. */
   const firstSentMs: number[] = [];
   /** Probes that an error has ended, unless a reply follows. */
   const ending: Promise<unknown>[] = [];
@@ -124,7 +123,7 @@ async function trace(
       if (!isAnswer || (response.kind === "reply" && response.rttMs > timeoutMs)) return;
       hop.responses.push(response);
       const isEnd = endOf(response) !== null;
-      // The target too may limit its replies, to a search for paths.
+      // The target too may limit its replies, as to a search for paths.
       if (tries > 1 && !(isEnd && hops === undefined)) repeatAnsweredMs[hop.hop] = clock.nowMs();
       if (!isEnd) {
         seen.note(hop.hop, response, tries > 1);
@@ -133,7 +132,7 @@ async function trace(
       wake();
     };
     const about = { target, scopeId, ...route, probedPort, caller };
-    // All UDP packets leave from one port, as routers can choose by it.
+    // All UDP packets leave from one port, as routers can choose a path by the port.
     const turn = probedPort?.protocol === "tcp" ? tries : 1;
     const probe = { ...about, hopLimit: hop.hop, timeoutMs, signal };
     const answering = prober.probe({ ...probe, turn, onSent, onResponse });
@@ -171,7 +170,7 @@ async function trace(
   while (!signal.aborted && clock.nowMs() < listenMs()) await prober.listen(signal, listenMs());
   await Promise.all(ending);
   if (signal.aborted) return { kind: "aborted" };
-  // The others are not waited for.
+  // The trace does not wait for the other probes.
   end.abort();
   const [refusal] = refused;
   if (sent === 0 && refusal) return { kind: "unreachable", code: refusal.errno };

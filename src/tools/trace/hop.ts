@@ -7,7 +7,7 @@ import { hopsOfReply, type TraceHop } from "./responses.ts";
 import { type Hop, UNANSWERED } from "./result.ts";
 
 /**
- * A hop as the result shows it: with its name, and what the other hops of its trace say about it.
+ * A hop as the result shows it: with its name, and conclusions from the other hops of its trace.
  *
  * @param trace all hops of its trace that answered; absent for a hop of several traces
  */

@@ -5,29 +5,29 @@ import type { TraceReason } from "./result.ts";
 /** The greatest chance that a next hop of a node remains unseen. */
 const MAX_CHANCE = 0.05;
 
-/** The findings of one flow label: the trace that found how the path ends, with the rows of all its traces. */
+/** The findings of one flow label: the trace that found the end of the path, and the rows of all its traces. */
 export interface Label extends Traced {
-  /** By hop; undefined where it was not asked. */
+  /** The rows by hop; undefined for hops that were not asked. */
   readonly rows: (TraceHop | undefined)[];
-  /** By hop, how often it was asked. */
+  /** How often each hop was asked. */
   readonly asked: number[];
-  /** The hops that one more trace found as before, together with the next hop. */
+  /** The hops that another trace found unchanged, together with the next hop. */
   readonly confirmed: Set<number>;
   /** The hop that ends the path; null if none does. */
   end: number | null;
   /** True if it was traced from end to end. */
   isWhole: boolean;
-  /** Hop 1 first, up to the end or the last that answered; null where none did. */
+  /** Its nodes, hop 1 first, up to the end or the last that answered; null for silence. */
   nodes: readonly (string | null)[];
-  /** Its nodes from the source at 0 to `END` behind the last one; null where it shows nothing. */
+  /** Its nodes from the source at 0 to `END` behind the last one; null where the label shows nothing. */
   shown: readonly (string | null)[];
 }
 
 /** A path that one or more flow labels took from end to end. */
 export interface Path {
-  /** In the order in which they were traced; the first one represents the path. */
+  /** Its labels in the order of their traces; the first one represents the path. */
   readonly labels: [Label, ...Label[]];
-  /** Why the path ends with its last node; null if only silence is behind it. */
+  /** Why the path ends at its last node; null if only silence is behind it. */
   readonly end: TraceReason | null;
   /** The nodes that its labels found, hop 1 first; null where all of them found silence. */
   readonly nodes: (string | null)[];
@@ -35,16 +35,16 @@ export interface Path {
 
 const SOURCE = "source";
 const SILENT = "silent";
-/** Follows the last node of a path. */
+/** The node behind the last one of a path. */
 export const END = "end";
 
 /**
- * The findings of a search: `add` keeps what each flow label found, and `sort` derives paths, nodes and links
- * from that. Traces of one label may ask different hops, and the same hops again.
+ * The findings of a search: `add` keeps the findings of each flow label, and `sort` derives paths, nodes and links from
+ * them. Traces of one label may ask different hops, and the same hops again.
  */
 export class PathFindings {
   readonly labels = new Map<number, Label>();
-  /** The labels that were traced from end to end, in that order. */
+  /** The labels that were traced from end to end, in the order of their traces. */
   readonly #whole = new Set<Label>();
   /** In the order in which they were found. */
   paths: Path[] = [];
@@ -60,7 +60,7 @@ export class PathFindings {
   longestRttMs: number | null = null;
 
   /**
-   * Adds what a trace found at the hops that it asked.
+   * Adds the findings of a trace at the hops that it asked.
    *
    * @param isWhole true if its label has now been traced from end to end
    */
@@ -120,7 +120,7 @@ export class PathFindings {
     }
   }
 
-  /** The path of a label: the first that has no other address and the same end, or a new one. */
+  /** The path of a label: the first with the same end and no other address, or a new one. */
   #assign(label: Label): Path {
     const { nodes } = label;
     const end = label.end === null ? null : label.reason;
@@ -140,7 +140,7 @@ export class PathFindings {
     return path;
   }
 
-  /** True if a label must be traced from end to end: it met silence, or the end may be nearer. */
+  /** True if a label must be traced from end to end: it met silence, or its end may be nearer. */
   isUnclear({ rows, end, isWhole }: Label): boolean {
     const last = rows.findLastIndex((row) => row?.ip);
     const says = (hop: number) => hop > last || !(this.silent.has(hop) || this.limited.has(hop));
@@ -164,13 +164,13 @@ export class PathFindings {
     return this.silent.has(hop + 1) ? this.after(hop + 1) : hop + 1;
   }
 
-  /** The only node that labels pass at a hop, by name; null if there are several, or some have ended before. */
+  /** The name of the only node that labels pass at a hop; null if there are several, or if some labels end before. */
   onlyAt(hop: number): string | null {
     const [name = null] = this.levels[hop]?.size === 1 ? this.levels[hop].keys() : [];
     return this.levels.slice(0, hop + 1).some((level) => level.has(END)) ? null : name;
   }
 
-  /** The nodes that follow a node, and the labels that show it: where labels pass no other, all of the next hop. */
+  /** The nodes that follow a node, each with the labels that show it; all nodes of the next hop if labels pass no other node. */
   nextOf(hop: number, name: string): ReadonlyMap<string, Iterable<Label>> {
     if (this.onlyAt(hop) === name) return this.levels[hop + 1] ?? new Map();
     const labels = [...(this.levels[hop]?.get(name) ?? [])].filter(({ shown }) => shown[hop + 1]);
@@ -178,8 +178,8 @@ export class PathFindings {
   }
 
   /**
-   * How many labels more a node needs, until every next hop has been seen with 95 % confidence; 0 if it has
-   * them, or if it delivers to the target.
+   * How many more labels a node needs until every next hop has been seen with 95 % confidence; 0 if it needs none, or
+   * delivers to the target.
    */
   missingAt(hop: number, name: string): number {
     const next = this.nextOf(hop, name);
@@ -190,7 +190,7 @@ export class PathFindings {
     return isEnd ? 0 : Math.max(0, labelsToRuleOut(next.size + 1) - labels.length);
   }
 
-  /** The most labels that a node needs; 0 if all next hops of all nodes have been seen. */
+  /** The most labels that any node still needs; 0 if all next hops of all nodes have been seen. */
   get missing(): number {
     const missing = this.levels.flatMap((level, hop) =>
       [...level.keys()].map((name) => this.missingAt(hop, name)),
@@ -198,13 +198,13 @@ export class PathFindings {
     return Math.max(0, ...missing);
   }
 
-  /** True if a link exists: a label showed it twice, or several did where all pass one of its nodes. */
+  /** True if a link certainly exists: one label showed it twice, or several did and all labels pass one of its nodes. */
   isSure(hop: number, name: string, to: string, labels: readonly Label[]): boolean {
     if (labels.some(({ confirmed }) => confirmed.has(hop))) return true;
     return labels.length > 1 && (this.onlyAt(hop) === name || this.onlyAt(hop + 1) === to);
   }
 
-  /** All nodes, and the links that are sure, but for those from hops at which one label met several nodes. */
+  /** All nodes, and the certain links, except links from hops at which one label met several nodes. */
   graph() {
     const found = this.levels.flatMap((level, hop) =>
       [...level].flatMap(([name, labels]) => {
@@ -247,9 +247,9 @@ function nodesOf({ rows, end }: Label): readonly (string | null)[] {
 const MAX_NEXT_HOPS = 64;
 
 /**
- * How many flow labels through a node rule out that it has `nextHops`, if they have shown fewer: if it has them,
- * equally likely, all are seen in 95 % of cases. The stopping rule of the multipath detection
- * algorithm (Veitch, Augustin, Teixeira, Friedman: Failure Control in Multipath Route Tracing, 2009).
+ * How many flow labels through a node rule out that it has `nextHops` next hops, if they have shown fewer: if the node
+ * chooses all equally often, so many labels show all of them in 95 % of cases. The stopping rule of the multipath
+ * detection algorithm (Veitch, Augustin, Teixeira, Friedman: Failure Control in Multipath Route Tracing, 2009).
  * Infinite for more than `MAX_NEXT_HOPS`.
  */
 export function labelsToRuleOut(nextHops: number): number {
@@ -261,7 +261,7 @@ export function labelsToRuleOut(nextHops: number): number {
 const RULED_OUT: number[] = [];
 
 function countLabels(nextHops: number): number {
-  /** By the number of next hops, how likely it is that exactly this many have been seen. */
+  /** The chance that exactly so many next hops have been seen, by their number. */
   let chances = [1, ...Array<number>(nextHops).fill(0)];
   for (let labels = 0; ; labels++) {
     if ((chances[nextHops] ?? 0) >= 1 - MAX_CHANCE) return labels;

@@ -5,10 +5,10 @@ const MAX_ASKED = 4;
 
 /** A trace to come. */
 export interface Step {
-  /** Undefined for a label more. */
+  /** Undefined for a new label. */
   readonly label: Label | undefined;
   readonly hops: readonly number[];
-  /** True if its label has been traced from end to end then. */
+  /** True if its label is then traced from end to end. */
   readonly isWhole: boolean;
 }
 
@@ -20,10 +20,10 @@ const lengthsOf = ({ paths }: PathFindings) =>
 const openHop = ({ end, nodes }: Path) => nodes.length + (end === null ? 1 : -1);
 
 /**
- * The paths that did not reach the target, or only behind silent hops, though others reached it: the target may answer
- * too seldom for all these traces, or the path is longer. Then its first label is traced again, alone.
+ * The paths that did not reach the target, or only behind silent hops, though others reached it. The target may answer
+ * too seldom for all these traces, or the path is longer, so the first label of such a path is traced again, alone.
  *
- * @param isOver true if no more traces will tell
+ * @param isOver true if no more traces follow
  */
 export function doubtfulPaths(found: PathFindings, maxHops: number, isOver = false) {
   const shortest = Math.min(...lengthsOf(found));
@@ -39,13 +39,13 @@ export function doubtfulPaths(found: PathFindings, maxHops: number, isOver = fal
 }
 
 /**
- * The traces of a search that can run at once now: a few labels on the whole path, then only the hops at which some
+ * The traces of a search that can run at once now: first a few labels on the whole path, then only the hops at which a
  * node has not been seen with enough labels (the multipath detection algorithm with node control, hop by hop as
  * in Vermeulen and others: Multilevel MDA-Lite Paris Traceroute, 2018). One label of each node is traced
  * from end to end, and one label of each link is asked for it again.
  *
- * @param most how many there may be
- * @param left how many may be of labels that are new
+ * @param most how many traces there may be
+ * @param left how many of them may have new labels
  */
 export function planSteps(found: PathFindings, maxHops: number, most: number, left: number) {
   const lengths = lengthsOf(found);
@@ -58,7 +58,7 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
   }
   const idle = new Set(found.labels.values());
   let news = Math.min(left, most);
-  // Nothing is planned that is not taken: a search has many plans, and the service does nothing else meanwhile.
+  // Steps are planned one by one as they are taken: a search has many plans, and each blocks the service.
   return [...all().take(most)];
 
   function* begin(label: Label | undefined, hops: readonly number[], isWhole = false) {
@@ -74,7 +74,7 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
   }
 
   function* all(): Generator<Step> {
-    // Silence, or an end, means something only if the whole path shows it.
+    // Silence or an end counts only if a trace of the whole path shows it.
     for (const label of [...idle].filter((each) => found.isUnclear(each))) yield* finish(label);
     const missing = labelsToRuleOut(2) - found.labels.size;
     // Only silence can be behind the last hop of a path.
@@ -92,7 +92,7 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
     for (const [hop, level] of found.levels.entries()) yield* choose(level, hop);
   }
 
-  /** Asks for what may follow the nodes of a hop. */
+  /** Asks for the next hops of the nodes of a hop. */
   function* explore(level: ReadonlyMap<string, unknown>, hop: number) {
     const needed = new Map([...level.keys()].map((name) => [name, found.missingAt(hop, name)]));
     const wanted = () => needed.values().reduce((sum, count) => sum + count, 0);
@@ -108,14 +108,14 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
       yield* begin(label, [after]);
     }
     const missing = wanted();
-    // Any label may lead to the nodes that need more: the more there are, the better is the chance.
+    // Any label may lead to the nodes that need more labels, so more nodes get more labels.
     const at = only ? after : hop;
     const others = parts().filter(({ rows }) => !rows[at]);
     const count = missing === 0 || only ? missing : Math.max(missing, level.size / 4);
     for (let nth = 0; nth < Math.min(count, most); nth++) yield* begin(others[nth], [at]);
   }
 
-  /** Asks again for links that are not sure. */
+  /** Asks again for links that are not certain. */
   function* confirm(isWhole: boolean) {
     const known = new Set<string>();
     for (const label of [...idle].filter((each) => each.isWhole === isWhole)) {
@@ -135,7 +135,7 @@ export function planSteps(found: PathFindings, maxHops: number, most: number, le
     }
   }
 
-  /** Asks again which next hop labels take, as often as shows two that are chosen by packet with 95 % confidence. */
+  /** Asks again for the next hops of labels, so often that a choice by packet shows with 95 % confidence. */
   function* choose(level: ReadonlyMap<string, unknown>, hop: number) {
     if (found.changing.has(hop + 1)) return;
     for (const name of level.keys()) {

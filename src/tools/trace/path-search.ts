@@ -5,7 +5,7 @@ import { addressesOf, labelsToRuleOut, type Path, PathFindings } from "./path-gr
 import { doubtfulPaths, hopsTo, planSteps, type Step } from "./path-plan.ts";
 import type { TracePath } from "./result.ts";
 
-/** The bounds of a search for paths beside its time: flow labels for each path that is wanted, and probes. */
+/** The bounds of a search beside its time: flow labels for each wanted path, and probes. */
 const LABELS_PER_PATH = 16;
 const MAX_SENT = 10_000;
 /** Traces at once: routers rate-limit their errors, Linux to a burst of six and then ten a second. */
@@ -73,9 +73,9 @@ export async function tracePaths(
       return;
     }
     sent += outcome.sent;
-    // What has not answered by then may not be silent.
+    // A hop that has not answered by then need not be silent.
     if (isLate()) return;
-    // Another program leaves us no label but 0.
+    // Another program has reserved flow labels, so the prober can use only 0.
     if (outcome.flowLabel !== flowLabel) labelsLeft = 0;
     else if (isAdmitted(outcome)) budget.work(() => found.add(outcome, hops, isWhole));
   };
@@ -83,7 +83,7 @@ export async function tracePaths(
   const isLate = () => clock.nowMs() >= endMs;
   const isOver = () => stop.aborted || hasFailed || isLate() || sent >= MAX_SENT;
 
-  // Counted, and kept in any case: there is nothing else to show.
+  // Kept even if it is not admitted: there is nothing else to show.
   isAdmitted(first);
   found.add(first, hopsTo(request.maxHops), true);
   let steps: readonly Step[] = [];
@@ -99,7 +99,7 @@ export async function tracePaths(
     plan();
   }
   if (stop.aborted && stop.reason !== ENOUGH) return { kind: "aborted" as const };
-  // Of paths that wait for another trace when the time is over, nothing is known.
+  // Paths that wait for another trace when the time is over are not known.
   const open = new Set(steps.length > 0 ? doubtfulPaths(found, request.maxHops, true) : []);
   const paths = found.paths.filter((path) => !open.has(path));
   const isSearched = steps.length === 0 && found.labels.size >= labelsToRuleOut(2);
@@ -114,14 +114,14 @@ export async function tracePaths(
     labels: found.labels.size,
     /** Hops at which different addresses answered one flow label. */
     perPacket: [...found.changing].toSorted((a, b) => a - b),
-    /** At most as many as were wanted, in the order in which they were found. */
+    /** In the order in which they were found, at most as many as were wanted. */
     paths: paths.slice(0, request.paths).map(describePath),
-    /** All nodes that were found, also those of further paths, and the edges that one label showed twice. */
+    /** All nodes that were found, also those of further paths, and the certain edges. */
     graph: found.graph(),
   };
 }
 
-/** A path by what its first flow label found. */
+/** A path by the findings of its first flow label. */
 function describePath({ labels }: Path): TracePath {
   const [{ flowLabel, reached, reason, hops }] = labels;
   const answered = hops.slice(0, hops.findLastIndex(({ ip }) => ip !== null) + 1);

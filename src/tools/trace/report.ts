@@ -35,7 +35,7 @@ export const traceReport: Reporter<TraceDocument, Hop | TracePath> = {
     ];
     const all = { columns: COLUMNS, rows: hops.map(rowOf) };
     const tables = [all, ...(verdict && hasSeveral ? ofPaths : [])];
-    // A search that is not over has not answered which paths there are.
+    // Before its end, a search has not answered which paths there are.
     const isAnswered = verdict !== undefined && (reached || paths.some((path) => path.reached));
     const report = runReport(document, facts, tables, isAnswered);
     const toned = report.verdict;
@@ -48,7 +48,7 @@ function rowOf({ hop, ip, hostname, rtt, details }: Hop): Row {
   return { cells: [hop, rtt, hopLimit, { ip, hostname }, traceNotes(details, ip)] };
 }
 
-/** Short notes about a hop: whose it is, other addresses, labels, interfaces. */
+/** Short notes about a hop: its network, other addresses, labels, interfaces. */
 export function traceNotes(details: Hop["details"] = {}, ip: string | null = null): string[] {
   const { addresses = [], rtts = [], mpls = [], mtu, interfaces = [], asymmetry = 0 } = details;
   const others = addresses.filter((address) => address !== ip);
@@ -63,7 +63,7 @@ export function traceNotes(details: Hop["details"] = {}, ip: string | null = nul
       ({ label, trafficClass, ttl }) => `MPLS ${label}, class ${trafficClass}, TTL ${ttl}`,
     ),
     mtu !== undefined && `next link MTU ${mtu}`,
-    // Some routers count themselves, and some do not.
+    // A difference of one means nothing: some routers count themselves, and some do not.
     more > 1 && `the return path seems to be ${more} hops ${asymmetry > 0 ? "longer" : "shorter"}`,
     ...interfaces.map(({ role, name, address, index, mtu: bytes }) =>
       [ROLES[role], name, address, index !== null && `#${index}`, bytes && `MTU ${bytes}`]

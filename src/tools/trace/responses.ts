@@ -11,13 +11,13 @@ import type { Hop, TraceDetails, TraceReason } from "./result.ts";
 /** Silent hops shown behind the last response of a trace that did not end with one. */
 export const GAP_LIMIT = 8;
 
-/** A hop of a trace without its name, and what the trace knows of it beside. */
+/** A hop of a trace without its name, and what else the trace knows of it. */
 export interface TraceHop extends Hop {
   /** Why the path ends here; null if it goes on. */
   readonly end: TraceReason | null;
-  /** Of the port that was probed, if it answered. */
+  /** The state of the probed port, if it answered. */
   readonly state?: PortState;
-  /** Of a silent hop whose routers limit their answers: what it answers to other traces, null if that is not certain. */
+  /** For a silent hop whose routers limit their answers: the answer to other traces, null if it is not certain. */
   readonly others?: Response | null | undefined;
 }
 
@@ -53,10 +53,10 @@ export function lastResponding(responses: Responses): number {
   return responses.findLastIndex((atHop) => atHop.length > 0) + 1;
 }
 
-/** The most routers of a loop that is recognised. */
+/** The most routers of a recognised loop. */
 const MAX_LOOP_HOPS = 8;
 
-/** Answers that must repeat earlier ones: routers that choose by packet among ways of unequal lengths repeat a few. */
+/** Answers that must repeat earlier ones: a choice by packet among paths of unequal lengths repeats a few. */
 const LOOP_REPEATS = 4;
 
 /** The loop at the end of a path without an end. */
@@ -64,12 +64,13 @@ export const findLoop = (responses: Responses) =>
   loopOf(responses.map((atHop) => atHop.map(({ from }) => formatIpv6(from))));
 
 /**
- * The loop in who answered at each hop of a path without an end: the last hops repeat the same two or more addresses, or
- * one and silence, in the same order. One address at all of them is none, because a firewall may answer for others.
+ * The loop at the end of a path, by the senders of the answers at each hop: the last hops repeat the same two or more
+ * addresses, or one and silence, in the same order. One address at all of them is not a loop, because a firewall may
+ * answer for others.
  */
 export function loopOf(senders: readonly (readonly string[])[]) {
   const all = senders.flat();
-  // Nearly every path has no loop, and this shows it.
+  // A quick test for nearly every path, which has no loop.
   if (all.length - new Set(all).size < LOOP_REPEATS) return null;
   const last = senders.findLastIndex((atHop) => atHop.length > 0);
   const nodes = [...senders.slice(0, last + 1).entries()].toReversed();
@@ -107,16 +108,16 @@ export function loopOf(senders: readonly (readonly string[])[]) {
 /** The usual first hop limits. */
 const FIRST_HOP_LIMITS: readonly number[] = [64, 128, 255];
 
-/** Over how many hops an answer with this hop limit seems to have come, guessed from the usual first hop limits. */
+/** The number of hops that an answer with this hop limit seems to have come, guessed from the usual first hop limits. */
 export function hopsOfReply(replyHopLimit: number): number {
   const first = FIRST_HOP_LIMITS.find((limit) => limit >= replyHopLimit) ?? 0;
   return first - replyHopLimit + 1;
 }
 
 /**
- * The silent hop at which the path seems to end, if the answer that ends it came for a later hop: as far as that
- * answer has come. A router that rate-limits its answers may not have answered nearer probes. Null if there is no
- * such hop.
+ * The silent hop at which the path seems to end, if the probe of a later hop got the answer that ends it: the distance
+ * that the answer has come. A router that rate-limits its answers may not have answered nearer probes. Null without
+ * such a hop.
  */
 export function nearerEnd(responses: Responses): number | null {
   const endsAt = finalHop(responses) ?? 0;
@@ -169,7 +170,7 @@ function finalOf(atHop: readonly Response[]): Response | undefined {
   return byWeight(atHop).find((response) => endOf(response) !== null);
 }
 
-/** The response that ends the path first, a reply before an error. */
+/** The responses by weight: a reply, then errors that end the path, then others. */
 function byWeight(atHop: readonly Response[]): readonly Response[] {
   const rank = (response: Response) =>
     response.kind === "reply" ? 0 : endOf(response) === null ? 2 : 1;
@@ -180,7 +181,7 @@ function byWeight(atHop: readonly Response[]): readonly Response[] {
  * The hops of a trace under way that its report will contain: those before the end of the path, and the
  * end as soon as it cannot move to a nearer hop.
  *
- * @param hops each at its place, or undefined
+ * @param hops by position; undefined for hops without a row
  */
 export function certainHops(hops: readonly (TraceHop | undefined)[]): TraceHop[] {
   const reached = hops.findIndex((hop) => hop?.end === "reached");
@@ -197,7 +198,7 @@ export function describeHop(
   source: Ipv6Address,
   target: Ipv6Address,
 ): TraceHop {
-  // Others come from this machine, which could not reach a hop.
+  // Other responses come from this machine, which could not reach a hop.
   const isFromHop = ({ from }: Response) => !equalIpv6(from, source) || equalIpv6(from, target);
   const responses = byWeight(atHop.filter(isFromHop));
   const [first] = responses;
@@ -218,7 +219,7 @@ export function describeHop(
     ...(addresses.length > 1 && { addresses }),
     ...(mpls.length > 0 && { mpls: [...mpls] }),
     ...(interfaces.length > 0 && { interfaces: interfaces.map(describeInterface) }),
-    // Of the link behind the hop.
+    // The MTU of the link behind the hop.
     ...(tooBig && { mtu: tooBig.parameter }),
   };
   return { ...row, ip: addresses[0] as string, rtt: rtts[0] as number, details };

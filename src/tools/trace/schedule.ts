@@ -5,21 +5,21 @@ import { finalHop, findLoop, lastResponding, nearerEnd } from "./responses.ts";
 const MAX_TRIES = 3;
 /** The shortest wait for a hop in milliseconds: Linux sends one error in 100 ms to one address. */
 const MIN_WAIT_MS = 100;
-/** How many times longer the waits for limited hops become: in six times 100 ms, Linux earns its whole burst again. */
+/** How many times longer the waits for limited hops become at most: in six times 100 ms, Linux refills its whole burst. */
 const MAX_BACK_OFF = 6;
 /** Hops asked behind the last one that responded: routers hide in rows of five and more. */
 export const LOOK_AHEAD = 16;
 /** Hops first asked at once, and the pause in milliseconds before the next ones: a near target replies meanwhile. */
 export const HOPS_AT_ONCE = 4;
 const HOPS_PAUSE_MS = 2;
-/** How long after a repeat was answered at some distance other traces keep asking there, in milliseconds. */
+/** Milliseconds after the answer to a repeat in which other traces keep asking at that distance. */
 const LIMITED_MS = 2000;
 /** How long a trace keeps asking hops that seem to rate-limit their errors, in milliseconds. */
 export const MAX_PERSISTENCE_MS = 10_000;
 /** How long a trace keeps asking the hop at which the path seems to end, in milliseconds. */
 export const MAX_SUSPICION_MS = 3000;
 
-/** Answers that repeat earlier ones in a loop and end a trace that waits for others. */
+/** Repeated answers in a loop after which a trace waits for no others. */
 const CERTAIN_REPEATS = 8;
 
 /** A hop while its trace runs. */
@@ -46,7 +46,7 @@ export interface Bounds {
 /**
  * Decides which hops of a trace are asked when.
  *
- * @param repeatAnsweredMs when a trace last had a repeated request answered, by hop
+ * @param repeatAnsweredMs when a repeated request of a trace was last answered, by hop
  */
 export function createSchedule(
   maxHops: number,
@@ -56,7 +56,7 @@ export function createSchedule(
   { hops: only, knownRttMs = null, longestMs = Infinity }: Bounds = {},
 ) {
   const endMs = startMs + longestMs;
-  // Others ask for the same hops.
+  // With chosen hops, other traces ask for the same hops.
   const patienceMs = only ? timeoutMs : MAX_PERSISTENCE_MS;
   const hops = Array.from({ length: maxHops }, (_, index): Hop => {
     const hop = index + 1;
@@ -84,7 +84,7 @@ export function createSchedule(
       for (const hop of hops.slice(0, final ?? undefined).toReversed()) {
         for (const { rttMs } of hop.responses) laterRttMs = Math.max(laterRttMs ?? 0, rttMs);
         if (hop.tries === 0 || hop.isClosed || hop.responses.length > 0) continue;
-        // It seems to rate-limit its answers, so it may be silent only for now.
+        // The hop seems to rate-limit its answers, so it may be silent only for now.
         const isLimited =
           hop.hop === suspect || nowMs < (repeatAnsweredMs[hop.hop] ?? -Infinity) + LIMITED_MS;
         const backOff = isLimited ? Math.min(MAX_BACK_OFF, 2 ** (hop.tries - 1)) : 1;
@@ -95,7 +95,7 @@ export function createSchedule(
         else hop.isClosed = true;
         if (!hop.isClosed) isOpen = true;
       }
-      // Those behind are asked once, after the others.
+      // Hops behind `near` are asked once, after the others.
       const isDone = (hop: Hop) => hop.isClosed || hop.responses.length > 0 || !hasTries(hop);
       const end = final ?? (hops.slice(0, near).every(isDone) ? hops.length : near);
       const unasked = hops.slice(0, end).filter(({ tries }) => tries === 0);

@@ -4,9 +4,9 @@ import type { Response } from "../../icmp/prober/response.ts";
 import type { Route } from "../../icmp/socket/socket.ts";
 import type { Clock } from "../../util/clock.ts";
 
-/** How long before a trace what others saw counts for it, in milliseconds: the limits of routers are per second, and routes change. */
+/** Milliseconds before a trace in which the sightings of others count for it: the limits of routers are per second, and routes change. */
 export const SIGHTING_MS = 5000;
-/** Flow labels that must have met one address: six rule out a second one with 95 %, see `labelsToRuleOut`. */
+/** Flow labels that must have met one address: six rule out a second address with 95 %, see `labelsToRuleOut`. */
 export const COMMON_LABELS = 6;
 /** Answers after which a router may be silent because of its limit: Linux sends six at once. */
 const BURST = 6;
@@ -18,9 +18,9 @@ const MAX_SIGHTINGS = 64;
 type Sighting = { response: Response; flowLabel: number; atMs: number; isRepeat: boolean };
 
 /**
- * The memory that all traces of a prober share; each trace opens it for its route and target.
- * Remembers for a few seconds which routers answered, by source, target network (a /48, the longest prefix
- * that networks exchange) and hop, for traces to which they are silent.
+ * The memory that all traces of a prober share; each trace opens it for its route and target. It remembers for a few
+ * seconds which routers answered, for traces to which they are silent: by source, hop, and target network (a /48, the
+ * longest prefix that networks exchange).
  */
 export function createSightings() {
   const places = new Map<string, readonly Sighting[]>();
@@ -47,8 +47,8 @@ export function createSightings() {
         if (places.size > MAX_PLACES) places.delete(places.keys().next().value ?? "");
       },
       /**
-       * Tells what others saw at a hop that is silent: the answer that all flows got, if no flow went another way up to
-       * there; null if some met routers that limit their answers; undefined if nothing shows that.
+       * The answer of a silent hop to other traces, if all flows took one path up to there; null if routers there limit
+       * their answers and the answer is not certain; undefined if nothing shows a limit.
        */
       at(hop: number): Response | null | undefined {
         const seen = recent(hop);

@@ -2,7 +2,7 @@ import { inWords, listText, plural } from "../../util/text.ts";
 import { hopsText } from "../report.ts";
 import type { TraceDetails, TraceResult } from "./result.ts";
 
-/** The conclusion of a trace, from its hops, how it ended, and the paths if there may be several. */
+/** The conclusion of a trace, from its hops, its end, and the paths if there may be several. */
 export function traceVerdict(
   hops: TraceResult["hops"],
   end: Pick<TraceDetails, "reason" | "error" | "loop" | "otherSource" | "refused">,
@@ -24,7 +24,7 @@ function endOf(
 ): string {
   if (error !== undefined) {
     const who = error.fromTarget ? "The target" : error.from;
-    // It may have rate-limited its answers to nearer probes.
+    // The sender may have rate-limited its answers to nearer probes.
     const orNearer = hops.at(-2)?.ip === null ? " or nearer" : "";
     return `${who} answered ${inWords(error.name)} at hop ${hops.length}${orNearer}, and the path ends there.`;
   }

@@ -54,7 +54,7 @@ export function describeAddress(
   return { valid: true, type, compressed, expanded: formatIpv6Expanded(address), details };
 }
 
-/** For addresses without a special purpose: 2001:db8::/32 is inside a block of APNIC. */
+/** The allocation of a global unicast address. Not for special purposes: 2001:db8::/32 is inside a block of APNIC. */
 function allocationOf(address: Ipv6Address): NonNullable<AddressDetails["allocation"]> {
   const assignment = ASSIGNMENT_TABLE.find(address);
   if (assignment === undefined) return { status: "unallocated" };

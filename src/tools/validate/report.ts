@@ -10,7 +10,7 @@ function words(name: string): string {
   return name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, " ");
 }
 
-/** Everything that is known of an address. */
+/** All that is known of an address. */
 export const validateReport: Reporter<Validation> = {
   report({ type, compressed, expanded, details }) {
     const { definedBy, allocation, network, specialPurpose, embeddedIPv4 = [] } = details;
@@ -40,12 +40,12 @@ export const validateReport: Reporter<Validation> = {
   },
 };
 
-/** The parts that are known, after commas. */
+/** The known parts, with commas between. */
 function sentence(...parts: readonly (string | false | undefined)[]): string {
   return parts.filter(Boolean).join(", ");
 }
 
-/** Whose network an address belongs to, and who says so. */
+/** The network that an address belongs to, and the source of that. */
 export function networkSentence(network: NonNullable<Details["network"]>): string {
   return sentence(networkText(network), network.prefix, WORDS.sources[network.source]);
 }
