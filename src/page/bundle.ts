@@ -1,8 +1,8 @@
 import { join } from "node:path";
 
 /**
- * Bundles the page: its files by their paths, `/index.html` and `/docs.html`, the others with a hash of their content
- * in their names. In the executable, `scripts/build/compile.ts` has replaced it by its result.
+ * Bundles the page. Returns its files by path: `/index.html`, `/docs.html`, and others with a hash of their content in
+ * their names. In the executable, `scripts/build/compile.ts` has replaced this function by its result.
  *
  * @throws AggregateError if the page does not compile
  */

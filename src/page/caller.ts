@@ -7,7 +7,7 @@ import { TOOLS, type Tool } from "../tools/table.ts";
 import { VERSION } from "../util/version.ts";
 import type { WatchServices } from "../watch/endpoint.ts";
 
-/** The data about the caller and the tools that the page is served with. */
+/** The data that the page is served with, about the caller and the tools. */
 export type Caller = ReturnType<typeof callerOf>;
 
 /** The parts of the service that the page uses. */
@@ -30,11 +30,11 @@ export function callerOf(
   return {
     ip: formatIp(address),
     family: address.version,
-    /** The part of the address that is the provider's: 64 bits of IPv6, as the text begins. */
+    /** The first 64 bits of an IPv6 address, which come from the provider, as text. */
     prefix: prefixOf(address),
-    /** Of the service. */
+    /** The version of the service. */
     version: VERSION,
-    /** Whose network it belongs to; null if that is not known. */
+    /** The network of the address; null if it is not known. */
     network: networks?.find(address) ?? null,
     /** True if this caller needs a key for the tools that require one. */
     needsKey,
@@ -48,12 +48,12 @@ export function callerOf(
   };
 }
 
-/** The first four groups of an IPv6 address as its text has them, if none of them is left out; else nothing. */
+/** The text of the first four groups of an IPv6 address; empty if `::` stands for one of them. */
 function prefixOf(address: IpAddress): string {
   return /^(?:[0-9a-f]+:){4}/.exec(formatIp(address))?.[0] ?? "";
 }
 
-/** Names that the page offers, and tags; of more, those that come first. */
+/** Names that the page offers at most, and tags. */
 const MAX_CHOICES = 100;
 
 function choicesOf(locations: Services["locations"]) {
@@ -65,7 +65,7 @@ function choicesOf(locations: Services["locations"]) {
 function pageTool(tool: Tool) {
   const { name, label, endpoint, onPage = {}, isAskedAsTyped = false } = tool;
   const { path, needsKey, events, runsElsewhere = false, parameters } = endpoint;
-  // The first is the main one, such as the target.
+  // The first parameter is the subject, such as the target.
   const [subject = null, ...options] = Object.entries(parameters).flatMap(pageParameter);
   return {
     ...{ name, label, path, needsKey, subject, options, onPage, isAskedAsTyped },
@@ -75,7 +75,7 @@ function pageTool(tool: Tool) {
   };
 }
 
-/** A parameter, if forms have it. */
+/** A parameter as a field; none if forms do not have it. */
 function pageParameter([name, parameter]: [string, Parameter]) {
   const { in: place, label, hint, example, default: value = "", bounds, goesWith } = parameter;
   if (label === undefined) return [];

@@ -5,20 +5,20 @@ import { respond, respondZipped } from "../http/respond.ts";
 import { bundlePage } from "./bundle.ts";
 import { callerOf, type PageServices } from "./caller.ts";
 
-/** Everything comes from this service, whatever its name, and no text becomes markup, a script or a style. */
+/** The page loads only from this service, and no text becomes markup, a script or a style. */
 const policyOf = (urls: readonly string[]) =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src ${["'self'", ...urls].join(" ")}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
-/** Seconds: the name of a file changes with its content. */
+/** Seconds for which browsers keep a file: its name changes with its content. */
 const FILE_MAX_AGE = 31_536_000;
 
-/** With `bun --watch` each view shows the page as it is in the source now. */
+/** With `bun --watch`, each view shows the page as its source is now. */
 const files = process.execArgv.includes("--watch") ? bundlePage : once(bundlePage);
 
 /** The files of the pages, by path. */
 const PAGES: Readonly<Record<string, string>> = { "/": "/index.html", "/docs": "/docs.html" };
 
-/** Responds with the page or the file at a request's path for a caller at an address; null if there is none. */
+/** Responds with the page or the file at the path of a request; null if there is none. */
 export async function respondPage(
   info: RequestInfo,
   address: IpAddress,

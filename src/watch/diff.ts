@@ -1,4 +1,4 @@
-/** What is different between two documents of a tool. */
+/** The differences between two documents of a tool. */
 import type { CheckResult } from "../tools/check/result.ts";
 import { MAX_ADDRESSES } from "../tools/check/service.ts";
 import type { DnsResult } from "../tools/dns/result.ts";
@@ -8,7 +8,7 @@ import { inWords, listText } from "../util/text.ts";
 import { pathDifferences } from "./path.ts";
 import { type Difference, KINDS, type WATCH_TOOLS } from "./result.ts";
 
-/** The parts of documents that tell the tools apart. */
+/** The fields that tell the documents of the tools apart. */
 const MARKS: readonly (readonly [tool: (typeof WATCH_TOOLS)[number], field: string])[] = [
   ["here", "interfaces"],
   ["check", "steps"],
@@ -19,7 +19,7 @@ const MARKS: readonly (readonly [tool: (typeof WATCH_TOOLS)[number], field: stri
   ["trace", "hops"],
 ];
 
-/** Codes of ping and mtr that are one verdict, because loss is a level. */
+/** Codes of ping and mtr that count as one verdict, because loss is a level. */
 const LOSS_CODES = ["no-loss", "unclear", "loss"];
 
 /** The parts that the documents of several tools have. */
@@ -37,7 +37,7 @@ interface AnyDocument {
   };
 }
 
-/** The tool of a document; null for an error, which may be of any, and for what is no document. */
+/** The tool of a document; null for an error, which any tool can have, and for other objects. */
 export function toolOf(document: object): (typeof WATCH_TOOLS)[number] | null {
   const [one] = "locations" in document ? answersOf(document).values() : [document];
   return MARKS.find(([, field]) => field in (one ?? {}))?.[0] ?? null;
@@ -49,7 +49,7 @@ export const isDocument = (value: unknown): value is object =>
   value !== null &&
   (toolOf(value) !== null || typeof Object(value).error?.code === "string");
 
-/** The documents and errors in a document by location; of one without several, by an empty name. */
+/** The documents and errors in a document by location; without several locations, the document by an empty name. */
 export function answersOf(document: object): ReadonlyMap<string, object> {
   const { locations } = document as AnyDocument;
   if (locations === undefined) return new Map([["", document]]);
@@ -58,8 +58,8 @@ export function answersOf(document: object): ReadonlyMap<string, object> {
 }
 
 /**
- * What is different between two documents of one tool, or between errors about its target, in the order of `KINDS`.
- * Nothing is said of what one of them does not show.
+ * The differences between two documents of one tool, or errors about its target, in the order of `KINDS`. Parts that
+ * only one of them has are not compared.
  */
 export function diff(before: object, after: object): Difference[] {
   const earlier = answersOf(before);
@@ -96,7 +96,7 @@ function compare(before: AnyDocument, after: AnyDocument): Difference[] {
   return [...ofVerdict, ...sets("addresses", "addresses", runs[0] ?? [], runs[1] ?? []), ...own];
 }
 
-/** The verdict of a document, or its error in the place of one; `key` is the code that counts. */
+/** The verdict of a document, or its error instead; `key` is the code that is compared. */
 export function verdictOf({ error, details }: AnyDocument) {
   const verdict = error ? { code: error.code, text: error.message } : details?.verdict;
   const { code, text } = verdict ?? { code: "", text: "" };
@@ -115,7 +115,7 @@ function verdicts(
   ];
 }
 
-/** The addresses of the target of a run: all of a name that has several. */
+/** The addresses of the target of a run. */
 const addressesOf = ({ ip, details }: AnyDocument) =>
   details?.addresses?.map((each) => each.ip) ?? (ip === undefined ? [] : [ip]);
 
@@ -168,7 +168,7 @@ function compareChecks(before: CheckResult, after: CheckResult): Difference[] {
   const certificatesOf = ({ steps }: CheckResult) =>
     steps.flatMap((step) => (step as { certificate?: Certificate }).certificate ?? []);
   const [old, now] = [ipsOf(before), ipsOf(after)];
-  // Of a name with more addresses, the resolver chooses those that are tried.
+  // If a name has more addresses, the resolver chooses which are tried.
   const areCut = old.length >= MAX_ADDRESSES && now.length >= MAX_ADDRESSES;
   const [held, shown] = [certificatesOf(before), certificatesOf(after)];
   const fresh = shown.find(({ sha256 }) => !held.some((each) => each.sha256 === sha256));

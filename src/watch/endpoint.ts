@@ -17,19 +17,19 @@ import {
   watchSeries,
 } from "./result.ts";
 
-/** What runs the watches and keeps their history, as the faces see it. */
+/** The watcher as endpoints use it: it runs the watches and keeps their history. */
 export interface Watching {
   /** How many watches there are. */
   readonly count: number;
   /** Every watch. */
   list(): Watches;
-  /** The last day of a watch in so many parts. */
+  /** The last day of a watch in `points` parts. */
   day(name: string, points: number): WatchDay;
-  /** What a watch has seen between two Unix times in milliseconds; null for an unknown one. */
+  /** The history of a watch between two Unix times in milliseconds; null for an unknown watch. */
   series(name: string, sinceMs: number, untilMs: number, points: number): WatchSeries | null;
-  /** A change of a watch; null for an unknown one. */
+  /** A change of a watch; null for an unknown change. */
   change(name: string, id: number): ChangeDetail | null;
-  /** Calls the listener with each event once it is stored, until the function returned is called. */
+  /** Calls the listener with each event once it is stored, until the returned function is called. */
   subscribe(listener: (event: "run" | "change", data: object) => void): () => void;
   /** Aborts when the service stops. */
   readonly stopping: AbortSignal;
@@ -37,17 +37,17 @@ export interface Watching {
 
 /** The parts of the service that handlers of watches use. */
 export interface WatchServices extends Services {
-  /** Absent or null where no watch is run. */
+  /** Absent or null if no watches run. */
   readonly watching?: Watching | null;
 }
 
-/** The most parts of a time that is asked for. */
+/** The most parts of a requested time. */
 const MAX_POINTS = 2_000;
 
 /** The most parts of the last day in the list: of 500 watches they take 0.5 MB. */
 const MAX_DAY_POINTS = 144;
 
-/** As how many requests the last day of all watches counts: it takes 500 watches 0.15 s. */
+/** Requests that the last day of all watches counts as: 500 watches take 0.15 s. */
 const DAYS_PRICE = 10;
 
 /** Each week of a series counts as one request, up to a year: a year of a watch every minute takes 0.3 s. */
@@ -64,7 +64,7 @@ export function spanMs(text: string): number | null {
   return unit ? Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS] : null;
 }
 
-/** The Unix time in milliseconds of a time in RFC 3339, or of so long ago, such as `24h`. */
+/** The Unix time in milliseconds of a text: a time in RFC 3339, or how long ago, such as `24h`. */
 export function momentMs(text: string, nowMs: number): number {
   const span = spanMs(text);
   return span === null ? Date.parse(text) : nowMs - span;
@@ -117,19 +117,19 @@ export const watches = watchEndpoint({
     const days: Record<string, WatchDay> = {};
     for (const { name } of list.watches) {
       days[name] = watching.day(name, points);
-      // Others are answered meanwhile.
+      // Other requests are answered meanwhile.
       await new Promise(setImmediate);
     }
     return { ...list, details: { ...list.details, days } };
   },
 });
 
-/** Streams of events at once, each of which takes 20 kB; beyond them, the oldest one ends. */
+/** Streams of events at once; each takes 20 kB. One more ends the oldest. */
 const MAX_STREAMS = 1_000;
 
 const streams = new Set<() => void>();
 
-/** Passes events on until the client goes, the service stops, or too many others have come. */
+/** Passes events on until the client goes, the service stops, or newer streams need its place. */
 async function untilEnd({ subscribe, stopping }: Watching, { signal, onEvent }: Call) {
   const { promise, resolve } = Promise.withResolvers<void>();
   const [oldest] = streams;

@@ -1,4 +1,4 @@
-/** What watches have seen, in one SQLite file: small rows of runs, and the documents of both sides of a change. */
+/** The history of watches in one SQLite file: small rows of runs, and the documents of both sides of a change. */
 import { constants, Database, SQLiteError } from "bun:sqlite";
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { attempt, reasonOf } from "../util/errors.ts";
@@ -10,7 +10,7 @@ import { type Run, rankOf, WORST } from "./measure.ts";
 import type { Notification, Outbox } from "./notify.ts";
 import type { WatchChange, WatchSeries } from "./result.ts";
 
-/** What is known of a watch beside its runs. */
+/** The state of a watch, beside its runs. */
 export interface Standing {
   readonly code: string;
   readonly text: string;
@@ -20,11 +20,11 @@ export interface Standing {
   readonly document: Uint8Array | null;
 }
 
-/** A change as it is kept. */
+/** A change as the history keeps it. */
 export interface Change extends Pick<WatchChange, "kind" | "text" | "confirmed"> {
   readonly atMs: number;
   readonly diff: readonly object[];
-  /** Compressed documents; a change of level and a flap have none. */
+  /** The compressed documents; a change of level and a flap have none. */
   readonly before?: Uint8Array | null;
   readonly after?: Uint8Array;
   readonly evidence?: Uint8Array | null;
@@ -51,16 +51,16 @@ pragma user_version = ${VERSION}`;
 
 const PAGE_BYTES = 4096;
 
-/** Where SQLite's header begins with its name, and where it has the version of the tables. */
+/** The header of a SQLite file: its size, its first bytes, and where the version of the tables is. */
 const HEADER = { bytes: 64, magic: "SQLite format 3\0", versionAt: 60 } as const;
 
-/** Pages of the log, from which SQLite writes to the file: a part of all, up to its own default. */
+/** Pages of the log at which SQLite writes it to the file: a part of all pages, up to its own default. */
 const WAL = { part: 1 / 16, least: 16, most: 1000 } as const;
 
 /** Rows of runs in a page, which are deleted together. */
 const ROWS_A_PAGE = 60;
 
-/** How often a file that cannot be opened is tried again, in milliseconds. */
+/** Milliseconds between two tries of a file that cannot be opened. */
 const RETRY_MS = 10_000;
 
 /** How often room is made for one write. */
@@ -75,7 +75,8 @@ export const packed = {
 /** Milliseconds of microseconds; null stays null. */
 export const milliseconds = (us: number | null) =>
   us === null || !Number.isFinite(us) ? null : round(us / 1000, 3);
-const percentage = (lost: number, sent: number) =>
+/** The percentage of lost probes; null without a probe. */
+export const lossOf = ({ sent, lost }: Pick<LevelRun, "sent" | "lost">) =>
   sent === 0 ? null : round((100 * lost) / sent, 2);
 /** A Unix time in milliseconds as RFC 3339. */
 export const isoOf = (ms: number) => new Date(ms).toISOString();
@@ -90,7 +91,7 @@ export interface Range {
 const widthOf = ({ sinceMs, untilMs, points }: Range) =>
   Math.max(1, Math.ceil((untilMs - sinceMs) / points));
 
-/** What the runs of a part add up to. */
+/** The sums of the runs of a part, which has none yet. */
 const newPart = () => {
   const counts = { runs: 0, sent: 0, lost: 0, least: Infinity, greatest: -Infinity, rank: -1 };
   return Object.assign(counts, {
@@ -101,8 +102,8 @@ const newPart = () => {
 };
 
 /**
- * The history of all watches. Nothing here throws because of the file or its disk: what cannot be written is not
- * kept, `problem` says why, and it is tried again with the next write.
+ * The history of all watches. Nothing here throws because of the file or its disk: if a write fails, its data are lost,
+ * `problem` says why, and the next write tries the file again.
  */
 export class History implements Outbox {
   readonly #path: string;
@@ -111,7 +112,7 @@ export class History implements Outbox {
   #db: Database | null = null;
   /** The file for reading alone, until it can be opened for writing. */
   #reader: Database | null = null;
-  /** The file that is open, by its inode; a write to one that was removed is lost. */
+  /** The inode of the open file; a write to a removed file is lost. */
   #inode: number | undefined;
   #problem: string | null = null;
   #isRefused = false;
@@ -153,14 +154,14 @@ export class History implements Outbox {
     };
   }
 
-  /** Keeps a run; false if it could not be written. */
+  /** Keeps a run. Returns false if it could not be written. */
   addRun(name: string, run: Run): boolean {
     const { atMs, durationMs, code, sent, lost, least, median, greatest, path } = run;
     return this.#write((db) => {
       const watch = this.#idOf(db, "watch", name);
       const about = [durationMs, this.#idOf(db, "word", code), sent, lost];
       const insert = db.query("insert or ignore into run values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-      // A clock that was set back comes by the same millisecond again.
+      // A clock that was set back reaches the same millisecond again.
       for (let at = atMs; ; at++) {
         const row = [watch, at, ...about, least, median, greatest, path];
         if (insert.run(...row).changes > 0) break;
@@ -168,12 +169,12 @@ export class History implements Outbox {
     });
   }
 
-  /** Keeps what is known of a watch. */
+  /** Keeps the state of a watch. */
   keepStanding(name: string, standing: Standing): void {
     this.#write((db) => this.#putStanding(db, this.#idOf(db, "watch", name), standing));
   }
 
-  /** Keeps why a watch did not run; a longer one that began at the same time takes the place of a shorter one. */
+  /** Keeps why a watch did not run; a gap replaces an earlier one that began at the same time. */
   addGap(name: string, atMs: number, durationMs: number, reason: string): boolean {
     return this.#write((db) => {
       const row = [this.#idOf(db, "watch", name), atMs, durationMs, this.#idOf(db, "word", reason)];
@@ -181,7 +182,7 @@ export class History implements Outbox {
     });
   }
 
-  /** Keeps a change and what is known of its watch from then on; returns its number, or null if it could not be written. */
+  /** Keeps a change, and the new state of its watch. Returns its number, or null if it could not be written. */
   addChange(name: string, change: Change, standing?: Standing): number | null {
     let id = 0;
     const { atMs, kind, text, confirmed, diff, isToTell } = change;
@@ -189,7 +190,7 @@ export class History implements Outbox {
     const isKept = this.#write((db) => {
       const watch = this.#idOf(db, "watch", name);
       const about = [watch, atMs, kind, text, Number(confirmed), JSON.stringify(diff)];
-      // From the time, so that a file that begins anew does not give the numbers of the last one again.
+      // By the time, so that a new file does not repeat the numbers of the last one.
       const insert = db.query(`insert into change values (max(?, 1 + coalesce(
         (select seq from sqlite_sequence where name = 'change'), 0)), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
       const row = [this.#nowMs(), ...about, before, after, evidence, Number(isToTell)];
@@ -200,12 +201,12 @@ export class History implements Outbox {
     return isKept ? id : null;
   }
 
-  /** What is known of a watch from before, and its last run; null if nothing is. */
+  /** The state of a watch, and its last run; each is null if it is not known. */
   standing(name: string) {
     const sql =
       "select code, text, since as sinceMs, document from watch where name = ? and code not null";
     const [standing] = this.#read<Standing>(sql, name);
-    // Runs of the future are those of a clock that was wrong.
+    // Runs in the future are from a wrong clock.
     const [last] = this.#read<LevelRun & { atMs: number }>(
       `select at as atMs, sent, lost, median from run where watch = ? and at <= ? order by at desc limit 1`,
       ...[this.#watchId(name), this.#nowMs()],
@@ -220,11 +221,11 @@ export class History implements Outbox {
     return this.#read<LevelRun>(sql, this.#watchId(name), kind, count).reverse();
   }
 
-  /** What a watch has seen in equal parts of a range; those without a run and without a gap are left out. */
+  /** A range of a watch in equal parts; parts without a run and without a gap are left out. */
   series(name: string, range: Range): WatchSeries["series"] {
     const parts = [...this.#parts(name, range)].toSorted(([a], [b]) => a - b);
     return parts.map(([atMs, { runs, sent, lost, medians, least, greatest, code, gap }]) => ({
-      ...{ at: isoOf(atMs), runs, loss: percentage(lost, sent) },
+      ...{ at: isoOf(atMs), runs, loss: lossOf({ sent, lost }) },
       ...{ min: milliseconds(least), median: milliseconds(median(medians)) },
       max: milliseconds(greatest),
       ...{ code, gap },
@@ -248,14 +249,14 @@ export class History implements Outbox {
     );
     return {
       rtt: parts.map(({ medians }) => milliseconds(median(medians))),
-      loss: parts.map(({ sent, lost }) => percentage(lost, sent)),
+      loss: parts.map(lossOf),
       bad: parts.map(({ runs, rank }) => (runs === 0 ? null : rank === WORST)),
       changed: [...new Set(changes.map(({ at }) => Math.floor((at - sinceMs) / width)))],
     };
   }
 
   /**
-   * The parts of a range by their begin. Grouped here, which takes half the time that it takes SQLite.
+   * The parts of a range by their begin. Rows are grouped here, which takes half as long as in SQLite.
    *
    * @param extremes the columns of the least and the greatest time; empty if they are not needed, which is faster
    */
@@ -274,7 +275,7 @@ export class History implements Outbox {
     const runs = `select at, code, sent, lost, median${extremes} from run
       where watch = ? and at >= ? and at < ?`;
     for (const row of this.#read<Row>(runs, ...bounds)) {
-      // In the order of their time.
+      // Rows come in the order of their time.
       if (row.at >= endMs) {
         const begin = beginOf(row.at);
         part = parts.getOrInsertComputed(begin, newPart);
@@ -289,7 +290,7 @@ export class History implements Outbox {
         part.greatest = Math.max(part.greatest, row.greatest);
       }
       const rank = ranks.get(row.code) ?? 0;
-      // Of those that are as bad, the last.
+      // The last of those that are equally bad.
       if (rank >= part.rank) [part.rank, part.code] = [rank, words.get(row.code) ?? null];
     }
     const gaps = "select at, ms, reason from gap where watch = ?1 and at + ms >= ?2 and at < ?3";
@@ -331,7 +332,7 @@ export class History implements Outbox {
     return new Map(rows.map(({ name, day, month }) => [name, { day, month }]));
   }
 
-  /** How many changes since a Unix time in milliseconds did not come again. */
+  /** The number of changes since a Unix time in milliseconds that a second run did not see. */
   flaps(sinceMs: number): number {
     const sql = "select count(*) as count from change where not confirmed and at >= ?";
     return this.#read<{ count: number }>(sql, sinceMs)[0]?.count ?? 0;
@@ -389,13 +390,13 @@ export class History implements Outbox {
       const db = this.#db ?? this.#reader;
       return db?.query<Row, typeof values>(sql).all(...values) ?? [];
     } catch (error) {
-      // Of a file that could not be opened, the reason is known.
+      // The reason why a file could not be opened is known already.
       if (this.#problem === null) this.#fail(error);
       return [];
     }
   }
 
-  /** One transaction; makes room by deleting what is oldest if the file may not grow. */
+  /** Runs a transaction. If the file may not grow, it deletes the oldest rows to make room. */
   #write(action: (db: Database) => void): boolean {
     if (this.#problem === null && this.#inode !== inodeOf(this.#path)) this.#begin();
     if (this.#problem !== null && Date.now() >= this.#retryMs && !this.#isRefused) this.#open();
@@ -434,7 +435,7 @@ export class History implements Outbox {
     return pages >= this.#pages - this.#walPages;
   }
 
-  /** Deletes the oldest runs, or without any the oldest change; false if nothing is left or it cannot be written. */
+  /** Deletes the oldest runs, or the oldest change if there are none. Returns false if nothing is left, or on failure. */
   #prune(db: Database): boolean {
     const prune = () => {
       type Row = { id: number; at: number };
@@ -529,8 +530,8 @@ export class History implements Outbox {
 }
 
 /**
- * Opens a file to read it; null if that cannot be done. `mode=ro` reads the log too, but needs its files, which are not
- * there after a clean end and cannot be made on a read-only disk.
+ * Opens a file to read it; null if that fails. `mode=ro` reads the log too, but needs the log's files, which do not
+ * exist after a clean end and cannot be made on a read-only disk.
  */
 function readerOf(path: string, how: "mode=ro" | "immutable=1"): Database | null {
   const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;

@@ -1,5 +1,5 @@
-/** Changes of level: whether round-trip times or loss of the last runs differ from those before, by exact tests. */
-import { round } from "../util/numbers.ts";
+/** Changes of level: exact tests of whether the last runs differ in round-trip time or loss from the runs before. */
+import { median, round } from "../util/numbers.ts";
 import { fisherExact, type Trials } from "../util/statistics.ts";
 import type { Difference } from "./result.ts";
 
@@ -18,36 +18,33 @@ export interface LevelChange {
 }
 
 const RTT = {
-  /** The last runs that are compared with those before. */
+  /** The numbers of last runs that are compared with the runs before. */
   last: [4, 5, 6],
   before: 48,
-  /** The runs before that are nearest, which follow the daily swing, and the least difference from them. */
+  /** The nearest of the runs before, which follow the daily swing, and the least difference from them. */
   nearest: 12,
   share: 0.12,
-  /** The chance of an equal or greater difference in a level that stays: with all of four runs beyond 48. */
+  /** The greatest chance of the difference without a change of level; four runs beyond all of 48 meet it. */
   chance: 1e-5,
 } as const;
 
 const LOSS = { last: [6, 12, 24], before: 600, chance: 1e-5 } as const;
 
-/** With so many runs before, and fewer than `tested`, six runs tell if they are far beyond all others. */
+/** With `least` to `tested` runs before, six last runs show a change only if they are far beyond all others. */
 const FEW = { least: 12, tested: 30, last: 6, share: 0.5, points: 10, beyond: 5 } as const;
 
 const keepLast = (values: number[], most: number) => {
   if (values.length > most) values.splice(0, values.length - most);
 };
 
-const middle = (values: readonly number[]) => {
-  const sorted = values.toSorted((a, b) => a - b);
-  return ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2;
-};
+const middle = (values: readonly number[]) => median(values) ?? 0;
 
-/** The levels of a watch: `add` takes each run, and returns what has changed with it. After a change, the runs before it count no more. */
+/** The levels of a watch: `add` takes each run, and returns the changes of level. After a change, earlier runs no longer count. */
 export class Levels {
   readonly #load: (kind: LevelChange["kind"], count: number) => readonly LevelRun[];
   #values: Record<LevelChange["kind"], number[]> | null = null;
 
-  /** @param load the last runs since the last change of a kind, the oldest first, which is called with the first `add` */
+  /** @param load returns the last runs since the last change of a kind, the oldest first; called by the first `add` */
   constructor(load: (kind: LevelChange["kind"], count: number) => readonly LevelRun[] = () => []) {
     this.#load = load;
   }
@@ -85,7 +82,7 @@ export class Levels {
   }
 }
 
-/** The percentage of lost probes; none without a probe. */
+/** The percentage of lost probes, not rounded; none without a probe. */
 const lossOf = ({ sent, lost }: LevelRun) => (sent > 0 ? [(100 * lost) / sent] : []);
 
 const mean = (values: readonly number[]) =>
@@ -121,14 +118,14 @@ function lossSplit(before: readonly number[], last: readonly number[]): boolean 
   });
   const spared = ({ count, failed }: Trials) => ({ count, failed: count - failed });
   const [now, old] = [losing(last), losing(before)];
-  // More runs lose, or fewer: the hypergeometric test of either.
+  // More runs lose probes, or fewer: the hypergeometric test of each.
   const chance = Math.min(fisherExact(now, old), fisherExact(spared(now), spared(old)));
   return chance < LOSS.chance / 2;
 }
 
 /**
- * The chance of ranks of some values among all that are as far from the middle or farther, if all values come in any
- * order: the exact two-sided Mann-Whitney test, where equal values share their mean rank.
+ * The exact two-sided Mann-Whitney test: the chance, if all orders of all values are equally likely, that the ranks of
+ * some values are as far from the middle as here, or farther. Equal values share their mean rank.
  */
 export function rankChance(some: readonly number[], others: readonly number[]): number {
   const sorted = [...some, ...others].toSorted((a, b) => a - b);
@@ -136,7 +133,7 @@ export function rankChance(some: readonly number[], others: readonly number[]): 
   const rankOf = (value: number) => sorted.indexOf(value) + sorted.lastIndexOf(value) + 2;
   const ranks = sorted.map(rankOf);
   const seen = some.reduce((sum, value) => sum + rankOf(value), 0);
-  /** How many choices of so many of the ranks have a sum. */
+  /** By the number of chosen ranks less one: the number of choices with each sum. */
   const ways = Array.from(some, () => new Map<number, number>());
   const none = new Map([[0, 1]]);
   for (const rank of ranks) {

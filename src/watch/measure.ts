@@ -1,4 +1,4 @@
-/** What a document of a run says in numbers, for the row that is kept of it. */
+/** The numbers in the document of a run, for the row that is kept of it. */
 import { toneOf } from "../tools/report.ts";
 import { median } from "../util/numbers.ts";
 import { answersOf, verdictOf } from "./diff.ts";
@@ -9,11 +9,11 @@ export interface Run extends LevelRun {
   /** Unix milliseconds when it began. */
   readonly atMs: number;
   readonly durationMs: number;
-  /** Of the verdict, or of an error about the target. */
+  /** The code of the verdict, or of an error about the target. */
   readonly code: string;
   readonly least: number | null;
   readonly greatest: number | null;
-  /** Differs between paths; null if none is known. */
+  /** A number for the path, which differs between paths; null if none is known. */
   readonly path: number | null;
 }
 
@@ -36,18 +36,18 @@ type CountedHop = { readonly ip: string | null } & {
 
 const RANK = { good: 0, warn: 1, bad: 2 } as const;
 
-/** How bad the news of a verdict are, from 0 to `WORST`. */
+/** How bad a verdict is, from 0 to `WORST`. */
 export const rankOf = (code: string): number => RANK[toneOf(code)];
 
 export const WORST = RANK.bad;
 
-/** A path fits into two bytes of a row. */
+/** Numbers for paths: so few that each fits into two bytes of a row. */
 const PATHS = 0x8000;
 
-/** True if a verdict says that what is watched does not work. */
+/** True if a verdict says that the watched target does not work. */
 export const isBadCode = (code: string): boolean => rankOf(code) === WORST;
 
-/** The numbers of a document, and its verdict in words; of one from several locations, those of all, and the worst verdict. */
+/** The numbers of a document, and its verdict in words. From several locations, the numbers of all, and the worst verdict. */
 export function measuredOf(document: object): Omit<Run, "atMs" | "durationMs"> & { text: string } {
   const answers = [...answersOf(document)].map(([location, answer]) => {
     const { code, text } = verdictOf(answer);
@@ -75,7 +75,7 @@ export function measuredOf(document: object): Omit<Run, "atMs" | "durationMs"> &
   };
 }
 
-/** Milliseconds of round trips to the target; of those that are not all there, the least, the median and the greatest. */
+/** Milliseconds of the round trips to the target: all of them, or else the least, the median and the greatest. */
 function timesOf({ results, queryTime, steps, hops, details = {} }: Counted): number[] {
   if (results) return results.map(({ rtt }) => rtt);
   if (queryTime !== undefined) return [queryTime];

@@ -1,4 +1,4 @@
-/** Tells somebody else of each confirmed change, by one signed POST. */
+/** Tells a receiver of each confirmed change, by one signed POST. */
 import type { Config } from "../config/settings.ts";
 import { type Clock, pause, systemClock } from "../util/clock.ts";
 import { reasonOf } from "../util/errors.ts";
@@ -8,7 +8,7 @@ import { VERSION } from "../util/version.ts";
 /** A confirmed change as the receiver gets it. */
 export interface Notification {
   readonly id: number;
-  /** Of the watch. */
+  /** The name of the watch. */
   readonly name: string;
   /** RFC 3339. */
   readonly at: string;
@@ -20,15 +20,15 @@ export interface Notification {
 export interface Outbox {
   /** The oldest first. */
   waiting(): readonly Notification[];
-  /** Forgets one, which is told or too old. */
+  /** Forgets a notification that is told or too old. */
   forget(id: number): void;
 }
 
-/** Bounds on telling. */
+/** Bounds on notifications. */
 const LIMITS = {
-  /** For an answer, whose body is not read. */
+  /** Milliseconds for an answer, whose body is not read. */
   answerMs: 10_000,
-  /** Between two tries: doubled from the least to the most. */
+  /** The pause between two tries, which doubles from the least to the most. */
   leastPauseMs: 1_000,
   mostPauseMs: 3_600_000,
   /** After a day, nobody waits for it. */
@@ -36,10 +36,10 @@ const LIMITS = {
 };
 
 /**
- * Tells the receiver of what waits, one at a time, until each is answered with 2xx, or for a day.
+ * Sends the waiting notifications, one at a time, and each again until it is answered with 2xx, or for a day.
  *
- * @param signal ends it; what is not told by then waits for the next start
- * @returns the function to call when something new waits
+ * @param signal ends the notifier; notifications that are not told by then wait for the next start
+ * @returns the function to call when a new notification waits
  */
 export function startNotifier(
   { url, secret }: NonNullable<Config["notify"]>,
@@ -48,7 +48,7 @@ export function startNotifier(
   signal: AbortSignal,
   clock: Clock = systemClock,
 ): () => void {
-  /** The ids of those that are told, or were. */
+  /** The ids of the notifications that were begun. */
   const begun = new Set<number>();
   let before: Promise<unknown> = Promise.resolve();
   const post = async (notification: Notification): Promise<string | null> => {

@@ -1,8 +1,8 @@
-/** What is different between two paths to one address. */
+/** The differences between two paths to one address. */
 import { listText } from "../util/text.ts";
 import type { Difference } from "./result.ts";
 
-/** The parts of the documents of trace, mtr and mtu that say which way packets took. */
+/** The parts of the documents of trace, mtr and mtu that show the path. */
 interface PathDocument {
   readonly ip?: string;
   readonly hops?: readonly PathHop[];
@@ -18,7 +18,7 @@ interface PathDocument {
 interface PathHop {
   readonly hop: number;
   readonly ip: string | null;
-  /** Of an mtr: how often each address answered. */
+  /** How often each address answered, in a document of mtr. */
   readonly addresses?: readonly { readonly ip: string; readonly received: number }[];
   readonly details?: { readonly unanswered?: string; readonly addresses?: readonly string[] };
 }
@@ -26,13 +26,13 @@ interface PathHop {
 /** How often each address answered, by hop. */
 type Answers = ReadonlyMap<number, ReadonlyMap<string, number>>;
 
-/** The chance by which a router that chooses by packet may look like another one. */
+/** The greatest chance that a router that chooses by packet looks like a change. */
 const CHANCE = 0.001;
 
 /**
- * The first hop of each part in which the paths differ. Silence says nothing, nor do two flows, because routers choose
- * by flow, unless both documents have all that routers choose from. Where answers show that one chooses by packet, they
- * must be too many for chance.
+ * The first hop of each part in which the paths differ. Silence says nothing. Two flows say nothing either, because
+ * routers choose by flow, unless both documents have all next hops of every router. If a router chooses by packet, the
+ * answers must be too many for chance.
  */
 export function pathDifferences(before: PathDocument, after: PathDocument): Difference[] {
   if (before.ip !== after.ip) return [];
@@ -57,7 +57,7 @@ const isOneFlow = ({ details: one }: PathDocument, { details: other }: PathDocum
 export const showsMore = (one: PathDocument, other: PathDocument): boolean =>
   one.ip === other.ip && isOneFlow(one, other) && answersOf(one).size > answersOf(other).size;
 
-/** The hops at which all answers to one flow came from others than before. */
+/** The hops at which all answers to one flow came from other addresses than before. */
 function differentHops(before: PathDocument, after: PathDocument): [number, Both][] {
   const [old, now] = [answersOf(before), answersOf(after)];
   const choosesByPacket = [old, now].some((answers) =>
@@ -75,7 +75,7 @@ function differentHops(before: PathDocument, after: PathDocument): [number, Both
 function answersOf({ hops = [], details }: PathDocument): Answers {
   const perPacket = details?.perPacket ?? [];
   const rows = hops.flatMap(({ hop, ip, addresses, details: about }) => {
-    // What others saw there is not on the way of this flow.
+    // An answer to other traces need not be on the path of this flow.
     if (ip === null || about?.unanswered || perPacket.includes(hop)) return [];
     const ips = about?.addresses ?? [ip];
     const counts = addresses ?? ips.map((each) => ({ ip: each, received: 1 }));
@@ -84,7 +84,7 @@ function answersOf({ hops = [], details }: PathDocument): Answers {
   return new Map(rows);
 }
 
-/** The hops at which one node is new and another is gone, of graphs that have all next hops of every node. */
+/** The hops at which one node is new and another is gone, if both graphs have all next hops of every node. */
 function graphHops(before: PathDocument, after: PathDocument): [number, Both][] {
   if (!before.details?.complete || !after.details?.complete) return [];
   const byHop = ({ details }: PathDocument) =>
@@ -103,19 +103,19 @@ function graphHops(before: PathDocument, after: PathDocument): [number, Both][] 
 const isAnswer = ({ ip, details }: PathHop) => ip !== null && details?.unanswered === undefined;
 
 /**
- * The chance that no address is on both sides if one router chooses among all of them for each packet: the share of
- * the ways to deal out all answers that leave each address whole.
+ * The chance that no address is on both sides if one router chooses among all of them for each packet: of all ways to
+ * divide the answers into two sides of these sizes, the share in which no address is on both.
  */
 function chanceOfDisjoint(before: readonly number[], after: readonly number[]): number {
   const total = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
   const [least = 0, most = 0] = [before, after].map(total).toSorted((a, b) => a - b);
   let deals = 1;
-  // Each factor is at least 2, so that this ends early however many answers a document says there were.
+  // Each factor is at least 2, so this ends early, whatever number of answers a document claims.
   for (let chosen = 1; chosen <= least; chosen++) {
     deals *= (most + chosen) / chosen;
     if (deals === Infinity) return 0;
   }
-  /** How many choices of addresses have a number of answers. */
+  /** By a number of answers: how many sets of addresses have so many. */
   const choices = new Map([[0, 1]]);
   for (const count of [...before, ...after]) {
     for (const [sum, ways] of [...choices].toSorted(([a], [b]) => b - a)) {

@@ -14,7 +14,7 @@ import {
 /** The tools that a watch can run. */
 export const WATCH_TOOLS = ["check", "dns", "here", "mtr", "mtu", "ping", "trace"] as const;
 
-/** The kinds of differences, in the order in which a change is named after the first of its own. */
+/** The kinds of differences in order; the kind of a change is the first one of its differences. */
 export const KINDS = [
   ...["verdict", "addresses", "certificate", "path", "mtu", "resolvers", "finding"],
   ...["rtt", "loss"],
@@ -167,7 +167,7 @@ export const changeDetail = () =>
 /** A watch, and how it is. */
 export type WatchRow = ValueOf<ReturnType<typeof watchRow>>;
 
-/** What a watch has seen. */
+/** The history of a watch over a time. */
 export type WatchSeries = ValueOf<ReturnType<typeof watchSeries>>;
 
 /** A change of a watch. */

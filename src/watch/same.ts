@@ -1,11 +1,11 @@
-/** What is the same in two documents, without the schemas, so that the page can have it. */
+/** The parts that two documents share. This file imports no schemas, so the page can load it. */
 
 interface Hop {
   readonly hop: number;
   readonly ip: string | null;
   readonly hostname: string | null;
   readonly rtt?: number | null;
-  /** Of an mtr, in place of `rtt`. */
+  /** The median of an mtr, in place of `rtt`. */
   readonly p50?: number | null;
 }
 
@@ -27,25 +27,25 @@ export interface Side extends Path {
     readonly verdict?: { readonly code: string };
     readonly addresses?: readonly { readonly ip: string }[];
     readonly reached?: boolean;
-    /** Of a check. */
+    /** The path of a check. */
     readonly path?: Path;
   };
 }
 
-/** The path that a document shows, with the median times of an mtr as those of its hops; without hops if there is none. */
+/** The path in a document, with the medians of an mtr as the times of its hops; without hops if there is none. */
 export function pathOf({ ip, hops, details: { reached, path } = {} }: Side) {
   const shown: Path = path ?? { ip, hops, reached };
   const rows = shown.hops ?? [];
   return { ...shown, hops: rows.map((hop) => ({ ...hop, rtt: hop.p50 ?? hop.rtt ?? null })) };
 }
 
-/** What two documents both show, and show alike, in words such as `verdict` and `path MTU of 1500 bytes`. */
+/** The parts that two documents share, in words such as `verdict` and `path MTU of 1500 bytes`. */
 export function sameParts(before: Side, after: Side): string[] {
   const [parts, others] = [partsOf(before), partsOf(after)];
   return Object.keys(parts).filter((name) => parts[name] && parts[name] === others[name]);
 }
 
-/** Parts as texts by their names; an empty one is not known. */
+/** Parts as texts by their names; an empty text is not known. */
 function partsOf(document: Side): Readonly<Record<string, string>> {
   const { ip, mtu, steps = [], details: { verdict, addresses = [] } = {} } = document;
   const ips = [{ ip }, ...addresses, ...steps].flatMap((each) => each.ip ?? []);

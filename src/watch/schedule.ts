@@ -18,13 +18,13 @@ export interface Watch {
   /** Its line without `every`, with single spaces. */
   readonly name: string;
   readonly tool: WatchTool;
-  /** What it is about; null for this machine. */
+  /** The target or name; null for this machine. */
   readonly target: string | null;
   /** The locations that measure, as `from` names them; null for this service. */
   readonly from: string | null;
   readonly everyMs: number;
   readonly endpoint: Endpoint;
-  /** The values of its endpoint's parameters; those of a path have the flow label of its name. */
+  /** The values of its endpoint's parameters; the flow label of a path comes from its name. */
   readonly values: ValuesOf<Parameters>;
 }
 
@@ -34,31 +34,31 @@ export interface Schedule {
   readonly wrong: readonly { readonly line: number; readonly text: string }[];
 }
 
-/** What lines are checked with: the endpoint of each tool with its parameter `from`, and the ports that are probed. */
+/** The rules for lines: the endpoint of each tool with its parameter `from`, and the ports that may be probed. */
 export interface ScheduleRules {
   readonly endpointOf: (tool: WatchTool) => Endpoint;
   readonly config: Pick<Config, "probePorts">;
 }
 
-/** Watches of one file: twice as many as were measured, of which each takes some 20 kB of memory. */
+/** Watches of one file: twice as many as were measured; each takes some 20 kB of memory. */
 const MAX_WATCHES = 10_000;
 
-/** Wrong lines that are told. */
+/** Wrong lines that are kept. */
 const MAX_WRONG = 1_000;
 
 /** Bytes of a line, and so of a name. */
 const MAX_LINE = 1_000;
 
-/** What is wrong with a line of the schedule, and what to write. */
+/** An error in a line of the schedule, and what to write instead. */
 export class WatchError extends Error {
   override readonly name = "WatchError";
 }
 
-/** A number from 0 to 2^32 - 1 for the name of a watch, which stays the same: when it runs, and its flow label. */
+/** A number from 0 to 2^32 - 1 from the name of a watch, which decides when it runs, and its flow label. */
 export const hashOf = (name: string): number =>
   new Bun.CryptoHasher("sha256").update(name).digest().readUInt32BE();
 
-/** Reads a file of watches; lines that are not valid are told, and the others count. */
+/** Reads a file of watches. Lines that are not valid are in `wrong`, and the others count. */
 export function parseSchedule(text: string, rules: ScheduleRules): Schedule {
   const watches = new Map<string, Watch>();
   const wrong: { line: number; text: string }[] = [];
@@ -120,7 +120,7 @@ export function parseWatch(line: string, { endpointOf, config }: ScheduleRules):
   return { name, tool, target, from, everyMs, endpoint, values };
 }
 
-/** @throws WatchError, or an ApiError, for a target that no run of the tool can have */
+/** @throws WatchError, or an ApiError, for a target that no run of the tool accepts */
 function requireTarget(tool: WatchTool, target: string, { type }: ValuesOf<Parameters>): void {
   if (tool === "here") return;
   if (tool !== "dns") parseTarget(target);

@@ -1,4 +1,4 @@
-/** Runs the watches of the schedule, keeps what they see, and tells what has changed. */
+/** Runs the watches of the schedule, keeps their results, and tells their changes. */
 import { ApiError, type ErrorCode } from "../api/errors.ts";
 import { readTexts } from "../api/parameters.ts";
 import type { ValueOf } from "../api/schemas.ts";
@@ -9,7 +9,6 @@ import type { Services } from "../tools/services.ts";
 import { type Clock, DAY_MS, systemClock } from "../util/clock.ts";
 import { attempt, orThrow, traceOf } from "../util/errors.ts";
 import type { Log } from "../util/log.ts";
-import { round } from "../util/numbers.ts";
 import { plural } from "../util/text.ts";
 import { diff } from "./diff.ts";
 import type { Watching } from "./endpoint.ts";
@@ -17,6 +16,7 @@ import {
   type Change,
   type History,
   isoOf,
+  lossOf,
   milliseconds,
   packed,
   type Standing,
@@ -34,7 +34,7 @@ import {
   WatchError,
 } from "./schedule.ts";
 
-/** Whose share of the slots runs of watches use. */
+/** The client whose share of the slots the runs of watches use. */
 export const OWNER = "watch";
 
 const MONTH_MS = 30 * DAY_MS;
@@ -45,7 +45,7 @@ const OF_SERVICE: readonly ErrorCode[] = [
   ...(["LOCATION_NOT_FOUND", "LOCATION_TIMEOUT", "LOCATION_UNAVAILABLE"] as const),
 ];
 
-/** What came of a question that did not leave this machine, or met no resolver. */
+/** The codes of a question that did not leave this machine, or reached no resolver. */
 const RCODES_OF_SERVICE = ["SHORTAGE", "UNREACHABLE"];
 
 /** An error, as documents of several locations have it. */
@@ -59,16 +59,16 @@ const isOfService = ({ code, details = {} }: Failure) =>
   OF_SERVICE.includes(code as ErrorCode) ||
   ("rcode" in details && RCODES_OF_SERVICE.includes(`${details.rcode}`));
 
-/** Runs that confirm a change: another path that a router chose by packet seldom comes three times. */
+/** Runs that confirm a change: a router that chooses by packet seldom shows another path three times. */
 const CONFIRMATIONS = { path: 2, others: 1 } as const;
 
-/** Differences that did not come again so often within a day are not looked at until it is over, unless they are of the verdict. */
+/** A difference that so many times in a day did not come again is ignored for the rest of the day, unless it is one of the verdict. */
 const MAX_FLAPS = 2;
 
 /** Differences in the text of a change. */
 const MAX_TOLD = 3;
 
-/** Wrong lines that the log has. */
+/** Wrong lines in the log. */
 const MAX_LOGGED = 10;
 
 const GAPS = {
@@ -79,19 +79,19 @@ const GAPS = {
   slots: (limit: number) => `${plural(limit, "run")} of watches were under way, as many as may be`,
 };
 
-/** A document, or why there is none, and the time after which it may be tried again. */
+/** A document, or why there is none, and the milliseconds after which the run may be tried again. */
 type Answer =
   | { readonly document: object }
   | { readonly reason: string; readonly retryMs?: number | undefined };
 
-/** A watch, and what is known of it. */
+/** A watch and its state. */
 interface Entry {
   readonly watch: Watch;
   standing: Standing | null;
   last: { readonly atMs: number; readonly rtt: number | null; readonly loss: number | null } | null;
   readonly levels: Levels;
   readonly flaps: Map<string, { count: number; sinceMs: number }>;
-  /** When it is due next, by the clock that does not jump. */
+  /** When the next run is due, by the clock that does not jump. */
   dueMs: number;
   /** Why the run that is due has not begun; null if none is due. */
   waitingFor: string | null;
@@ -109,7 +109,7 @@ interface Events {
 
 type Listener = Parameters<Watching["subscribe"]>[0];
 
-/** What the watches need of the service. */
+/** The parts of the service that watches need. */
 export interface WatcherParts {
   readonly services: Services & { readonly config: Pick<Config, "maxProbes" | "notify"> };
   readonly rules: ScheduleRules;
@@ -122,15 +122,12 @@ export interface WatcherParts {
   readonly nowMs?: () => number;
 }
 
-const lossOf = ({ sent, lost }: Pick<Run, "sent" | "lost">) =>
-  sent === 0 ? null : round((100 * lost) / sent, 2);
-
-/** What makes differences of two runs the same: for a verdict, that there is one. */
+/** The key of a difference: differences of two runs are the same if also their values are, which does not matter for verdicts. */
 const keyOf = ({ kind, hop, step }: Difference) => [kind, hop, step].join(" ");
 const isSame = (one: Difference, other: Difference) =>
   keyOf(one) === keyOf(other) && (one.kind === "verdict" || Bun.deepEquals(one.after, other.after));
 
-/** What a run shows of a watch. */
+/** The outcome of a run. */
 type Shown = Pick<Run, "code" | "atMs"> & { readonly text: string };
 
 const standingOf = (
@@ -141,21 +138,21 @@ const standingOf = (
   return { code, text, sinceMs: before?.code === code ? before.sinceMs : atMs, document };
 };
 
-/** Runs watches until the service stops; `apply` says which. */
+/** Runs the watches that `apply` gets, until the service stops. */
 export class Watcher implements Watching {
   readonly stopping: AbortSignal;
-  /** Changes since the start by watch and kind; `flap` for those that did not come again. */
+  /** Changes since the start by watch and kind; `flap` for changes that did not come again. */
   readonly changeCounts = new Map<string, Map<Difference["kind"] | "flap", number>>();
   readonly #parts: WatcherParts;
   readonly #clock: Clock;
   readonly #nowMs: () => number;
-  /** As many as `OWNER` may have at once. */
+  /** The number of runs that `OWNER` may have at once. */
   readonly #limit: number;
   readonly #listeners = new Set<Listener>();
   readonly #queue: Entry[] = [];
   #running = 0;
   #entries: ReadonlyMap<string, Entry> = new Map();
-  /** False once the file was read: what begins later was not in it before, or not so often. */
+  /** False once the file was read: watches that begin later are new, or have a new interval. */
   #isStart = true;
   #wrong: Schedule["wrong"] = [];
 
@@ -169,12 +166,12 @@ export class Watcher implements Watching {
     });
   }
 
-  /** Not used without a watch, so that no file is made where nothing is watched. */
+  /** Not used without a watch, so that no file is made if nothing is watched. */
   get history(): History {
     return this.#parts.history;
   }
 
-  /** Why nothing is kept now; null if it is, or if nothing is watched. */
+  /** Why nothing can be kept now; null if it can, or if nothing is watched. */
   get problem(): string | null {
     return this.count === 0 ? null : this.history.problem;
   }
@@ -204,7 +201,7 @@ export class Watcher implements Watching {
     files.watch();
   }
 
-  /** Runs the watches of a schedule in place of those before; the same ones go on. */
+  /** Runs the watches of a schedule in place of the earlier ones; unchanged watches go on. */
   apply({ watches, wrong }: Schedule): void {
     const { log } = this.#parts;
     this.#wrong = wrong;
@@ -282,7 +279,7 @@ export class Watcher implements Watching {
       ...{ watch, standing, flaps: new Map(), waitingFor: null, isRunning: false },
       last: last ? { atMs: last.atMs, rtt: milliseconds(last.median), loss: lossOf(last) } : null,
       levels: new Levels((kind, count) => this.history.levels(name, kind, count)),
-      // The same moments of each interval, whenever the service starts.
+      // The same moments of each interval, however often the service starts.
       dueMs: this.#clock.nowMs() + ((((hashOf(name) - nowMs) % everyMs) + everyMs) % everyMs),
       ...{ gap: null, unwrittenSinceMs: null, cancel() {} },
     };
@@ -347,7 +344,7 @@ export class Watcher implements Watching {
     let latest = first;
     for (let time = 0; time < times && confirmed.length > 0; time++) {
       const again = await this.#measure(entry);
-      // Without a second run, the next one in its turn is the first again.
+      // Without a second run, the next regular run counts as a first one again.
       if (again === null) return;
       latest = again;
       const found = diff(base, again.document);
@@ -371,11 +368,11 @@ export class Watcher implements Watching {
     const now = standingOf(standing, { ...latest, atMs }, packed.of(latest.document));
     const sides = { before: standing?.document ?? null, after: now.document };
     const change = { ...sides, evidence: evidence && packed.of(evidence) };
-    // What could not be kept is told with the next run.
+    // A change that could not be kept is found again by the next run.
     if (this.#keepChange(entry, atMs, confirmed, change, now)) entry.standing = now;
   }
 
-  /** The differences but those that keep coming and going. */
+  /** The differences without those that keep coming and going. */
   #stable({ flaps }: Entry, differences: readonly Difference[]): Difference[] {
     const nowMs = this.#nowMs();
     for (const [key, { sinceMs }] of flaps)
@@ -385,7 +382,7 @@ export class Watcher implements Watching {
     );
   }
 
-  /** Measures, and keeps the run or the gap; null without a document. */
+  /** Measures, and keeps the run or the gap. Returns null without a document. */
   async #measure(entry: Entry) {
     const { watch } = entry;
     const atMs = this.#nowMs();
@@ -449,7 +446,7 @@ export class Watcher implements Watching {
     for (const change of changes) this.#keepChange(entry, atMs, [levelDifference(change)]);
   }
 
-  /** Keeps why there was no run; the same reason in a row makes one longer gap. */
+  /** Keeps why there was no run; successive gaps with one reason become one gap. */
   #noteGap(entry: Entry, atMs: number, reason: string, durationMs: number): void {
     const { name } = entry.watch;
     if (entry.gap?.reason !== reason || entry.gap.atMs > atMs) entry.gap = { atMs, reason };
@@ -458,10 +455,10 @@ export class Watcher implements Watching {
     this.#tell("run", { name, at: isoOf(atMs), code: null, rtt: null, loss: null, gap: reason });
   }
 
-  /** Keeps the document that the next is compared with; what is known of the watch is written where its code is new. */
+  /** Keeps the document that the next one is compared with, and writes the state of the watch if its code is new. */
   #settle(entry: Entry, base: object | null, run: Shown & { readonly document: object }): void {
     const { standing, watch } = entry;
-    // A router that is silent now may be another one when it answers again.
+    // The document with more answers is kept: a router that is silent now may be replaced before it answers again.
     const isLess = base !== null && showsMore(base, run.document);
     const kept = isLess ? standing?.document : null;
     entry.standing = standingOf(standing, run, kept ?? packed.of(run.document));
@@ -490,7 +487,7 @@ export class Watcher implements Watching {
     return true;
   }
 
-  /** What checks of the same target find now from all locations that are up; null where there is nothing to check. */
+  /** Checks of the same target from all locations that are up; null if there is nothing to check. */
   async #evidence({ target, tool, values }: Watch): Promise<object | null> {
     if (target === null || tool === "here") return null;
     const { services, rules } = this.#parts;

@@ -17,7 +17,7 @@ const TONES: Readonly<Record<Verdict["answer"], Tone>> = {
   "not-known": "warn",
 };
 
-/** Who can mend a fault: the label of the advice, and of the button that copies what to send. */
+/** The labels by the one who can mend a fault: of the advice, and of the button that copies what to send. */
 const READERS: Readonly<Record<NonNullable<Verdict["fault"]>, readonly [string, string]>> = {
   site: ["For the site", "Copy for the site’s operator"],
   dns: ["For the DNS", "Copy for the DNS operator"],
@@ -26,7 +26,7 @@ const READERS: Readonly<Record<NonNullable<Verdict["fault"]>, readonly [string, 
   unknown: ["To do", "Copy for your provider"],
 };
 
-/** An answer with what sets it apart: its first word, one sentence, what it rests on, and what to do. */
+/** An answer: its tone, its first word, one sentence, and the evidence. */
 interface Parts {
   readonly tone: Tone | null;
   readonly word: string;
@@ -34,11 +34,11 @@ interface Parts {
   readonly evidence: string;
 }
 
-/** A sentence with a small first letter, behind other words; names and addresses stay as they are. */
+/** A sentence with a small first letter, to follow other words; names and addresses keep theirs. */
 const lower = (text: string) =>
   /^[A-Z][a-z]* /.test(text) ? `${text.charAt(0).toLowerCase()}${text.slice(1)}` : text;
 
-/** The parts of the verdict of a report, whose document may state them. */
+/** The parts of a report's verdict; a document may state them itself. */
 export function partsOf(
   { tone, text }: NonNullable<Report["verdict"]>,
   stated: Partial<Verdict> | undefined,
@@ -57,7 +57,7 @@ interface HeadlineProps extends Parts {
   level?: 1 | 2 | 3;
 }
 
-/** An answer: its first word in its tone, the sentence, and below it what it rests on. */
+/** An answer: its first word in its tone, the sentence, and the evidence below. */
 export function Headline({ tone, word, headline, evidence, level = 1 }: HeadlineProps) {
   const Heading = `h${level}` as const;
   return (
@@ -75,18 +75,18 @@ export function Headline({ tone, word, headline, evidence, level = 1 }: Headline
 
 interface AnswerProps {
   report: Pick<Report, "verdict" | "facts"> | null;
-  /** The verdict of the document, as far as it states its parts. */
+  /** The parts that the document's verdict states. */
   stated?: Partial<Verdict> | undefined;
   isRunning?: boolean;
-  /** Said as long as nothing is known; false if nothing is waited for. */
+  /** The text while nothing is known; false if no answer is awaited. */
   waiting?: string | false;
-  /** Text of the heading for whoever cannot see, where there is no answer. */
+  /** The heading for screen readers if there is no answer. */
   title?: string;
   /** The level of its heading. */
   level?: 1 | 2 | 3;
 }
 
-/** The answer as a headline, which screen readers announce: first that a tool is running, then the verdict or the first fact. */
+/** The answer as a headline. Screen readers announce that a tool is running, and then the verdict or the first fact. */
 export function Answer(props: AnswerProps) {
   const { report, stated, isRunning = false, waiting = false, title = "", level = 1 } = props;
   const { verdict = null, facts: [fact] = [] } = report ?? {};
@@ -119,7 +119,7 @@ interface AdviceProps {
   linkTo: () => Promise<string>;
 }
 
-/** For whom the answer is, what they can do, and what to send them. */
+/** The advice: who can mend the fault, what they can do, and a text to send them. */
 export function Advice({ document, linkTo }: AdviceProps) {
   const { verdict, startedAt } = document.details;
   const { fault, advice } = verdict;

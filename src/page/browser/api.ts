@@ -12,16 +12,16 @@ export interface Limit {
 /** The outcome of a call. */
 export type Called = { readonly result: object } | { readonly problem: Problem };
 
-/** The URL of a path of the API, wherever a proxy has put the page. */
+/** The URL of a path of the API, below the page, which a proxy may have moved. */
 export function urlOf(path: string, base = document.baseURI): string {
-  // In the line for a shell it is between apostrophes.
+  // The line for a shell has it between apostrophes.
   return new URL(`./api/v1/${path}`, base).href.replaceAll("'", "%27");
 }
 
 /**
  * Calls the API, with the key if there is one.
  *
- * @param onPart gets the data and the name of each event, if the endpoint has some, before the result
+ * @param onPart gets the data and the name of each event before the result, if the endpoint has events
  * @throws AbortError if the signal aborts
  */
 export async function call(
@@ -41,7 +41,7 @@ export async function call(
     return { problem: { ...problem, message } };
   };
   const accept = onPart ? "text/event-stream" : "application/json";
-  // A header takes no other characters than a key has, and browsers send nothing at all then.
+  // With other characters than a key has, browsers would send nothing at all.
   const headers = { Accept: accept, ...(key && { "X-API-Key": encodeURIComponent(key) }) };
   const asked = fetch(urlOf(path), { headers, signal, cache: "no-store" });
   const response = await asked.catch(() => null);
@@ -71,7 +71,7 @@ export async function call(
   return { problem: { code: null, message } };
 }
 
-/** The interface document, as this service says it. */
+/** The interface document of this service. */
 export type Interface = ReturnType<typeof describeInterface>;
 
 /**

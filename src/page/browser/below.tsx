@@ -7,17 +7,17 @@ import { Shell, type ShellProps } from "./shell.tsx";
 
 interface BelowProps extends ShellProps {
   bookmark: Bookmark;
-  /** The result, whole or as far as a run came; null if nothing is known. */
+  /** The result, or the part that is known; null if nothing is known. */
   document: object | null;
-  /** The same as text. */
+  /** The result as text. */
   text?: () => string;
-  /** What opens on demand. */
+  /** Parts that open on demand. */
   more?: Child;
-  /** The run of a result that is whole; null for one that is not. */
+  /** The run of a whole result; null for another one. */
   run?: Run | null;
 }
 
-/** What can be done with a result: get it from a shell, copy it as a link or as text, save its JSON. */
+/** The actions for a result: get it from a shell, copy it as a link or as text, save its JSON. */
 export function Below({ bookmark, document: shown, text, run, more, ...shell }: BelowProps) {
   const save = () => {
     const json = `${JSON.stringify(shown, null, 2)}\n`;

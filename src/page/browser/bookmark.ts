@@ -5,7 +5,7 @@ import type { PageTool } from "../caller.ts";
 /** The tool that the page begins with. */
 export const HOME: ToolName = "my-ip";
 
-/** The hash of a URL: a tool, its subject, and the options that differ from their defaults. */
+/** The content of a URL's hash: a tool, its subject, and the options that differ from their defaults. */
 export interface Bookmark {
   readonly tool: ToolName;
   readonly subject: string;
@@ -20,13 +20,13 @@ export function parseBookmark(hash: string, tools: readonly ToolName[]): Bookmar
   const text = rest.join("/");
   return {
     tool,
-    // A text that is not percent-encoded UTF-8 means itself.
+    // A text that is not percent-encoded UTF-8 is taken as it is.
     subject: tool === HOME ? "" : (attempt(() => decodeURIComponent(text)) ?? text),
     options: Object.fromEntries(new URLSearchParams(query)),
   };
 }
 
-/** The question to a tool about the subject of another one; an empty one if it cannot be asked about that. */
+/** The bookmark of a tool for the subject of another tool; without a subject if it does not fit. */
 export function bookmarkFor(tool: ToolName, subject: string): Bookmark {
   const isAddress = /^[0-9a-f.]*:[0-9a-f:.]*$/i.test(subject);
   const isFit = tool !== HOME && (tool !== "validate" || isAddress);
@@ -34,7 +34,7 @@ export function bookmarkFor(tool: ToolName, subject: string): Bookmark {
   return { tool, subject: isFit ? subject : "", options };
 }
 
-/** The hash of a bookmark, in one form for each. */
+/** The hash of a bookmark; equal bookmarks have one hash. */
 export function hashOf({ tool, subject, options }: Bookmark): string {
   if (tool === HOME) return "#/";
   return `#/${tool}${subject && `/${readable(encodeURIComponent(subject))}`}${queryOf(options)}`;

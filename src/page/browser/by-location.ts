@@ -1,20 +1,19 @@
 import type { Outcome, Summary } from "../../tools/summary.ts";
 import type { Problem, Run } from "./run.ts";
 
-/** The comparison of the locations that a run asks, as far as it is known; null before, and for a run of one. */
+/** The comparison of the locations of a run so far; null if there is none yet, and for one location. */
 export function summaryOf({ result, parts }: Run): Summary | null {
   const { details = {} } = (result ?? {}) as { readonly details?: object };
   return isSummary(details) ? details : (parts.findLast(isSummary) ?? null);
 }
 
 /**
- * Splits a run by the locations that it asks, into runs as they are without a location; the location is
- * null if none is named.
+ * Splits a run by its locations into runs like those without a location; the location is null if none is named.
  *
- * @param from what names the locations
+ * @param from the value of the parameter that names the locations
  */
 export function runsByLocation(run: Run | null, from: string | undefined) {
-  // An error of the whole is shown at its field.
+  // An error of the whole run is shown at its field.
   if (!from || !run || (run.problem && run.parts.length === 0)) return [{ location: null, run }];
   const summary = summaryOf(run);
   if (summary === null) return [{ location: from, run: { ...run, problem: null } }];

@@ -18,11 +18,11 @@ export interface Measured {
   /** The family that the page itself came over, under a name with both; null if its name may have one only. */
   readonly page: 4 | 6 | null;
   readonly ipv4: Family;
-  /** Under a name without an IPv4 address. */
+  /** The answer under a name without an IPv4 address. */
   readonly ipv6: Family;
   /** A large answer over IPv6; null if there was none to try. */
   readonly large: Outcome | null;
-  /** IPv4 where DNS64 does not help; null if the service has no URL for it. */
+  /** The answer over IPv4 where DNS64 does not help; null if the service has no URL for it. */
   readonly direct: Outcome | null;
 }
 
@@ -56,7 +56,7 @@ const BAD: readonly Code[] = ["ipv6-silent", "no-ipv6", "large-answers"];
 /** See `conclude`. */
 export type Conclusion = ReturnType<typeof conclude>;
 
-/** Concludes from what was measured whether a connection is ready for IPv6; the advice is empty if all is well. */
+/** Concludes from measurements whether a connection is ready for IPv6; the advice is empty if all is well. */
 export function conclude(measured: Measured) {
   const code = codeOf(measured);
   const [text = "", advice = ""] = SENTENCES[code].split("\n");

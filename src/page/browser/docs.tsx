@@ -113,6 +113,6 @@ function exampleOf(path: string, parameters: Operation["parameters"]): string {
 
 void askInterface().then((described) => {
   render(<Docs {...described} />, document.body);
-  // The browser has looked for it before it was there.
+  // The browser has looked for the section before it was there.
   document.getElementById(location.hash.slice(1))?.scrollIntoView();
 });

@@ -5,17 +5,17 @@ import { Tick } from "./pictures/parts.tsx";
 export interface FieldProps {
   value: string;
   onValue: (value: string) => void;
-  /** The error that it caused. */
+  /** The error that the value caused. */
   problem: string | null;
 }
 
-/** A text field by its name and its label; without a value, the browser keeps what is typed. */
+/** A text field with its name and its label; without a value, the browser keeps the typed text. */
 interface TextFieldProps
   extends Pick<PageParameter, "name" | "label" | "hint">,
     Partial<FieldProps> {
   example?: string;
   kind?: "text" | "number" | "password";
-  /** Said in place of the hint. */
+  /** Shown in place of the hint. */
   note?: string;
   /** True if the field may be empty. */
   isOptional?: boolean;
@@ -35,14 +35,14 @@ export function ProblemOf({ name, problem }: ProblemOfProps) {
   );
 }
 
-/** The properties of the input of a field; of the elements that describe it, those count that are there. */
+/** The properties of the input of a field; browsers ignore the ids of describing elements that do not exist. */
 const inputOf = ({ name, problem }: ProblemOfProps) => ({
   id: name,
   "aria-describedby": `${name}-hint ${name}-problem`,
   "aria-invalid": problem ? ("true" as const) : undefined,
 });
 
-/** A text field with its label and its hint. The error that it caused is shown by whoever has the field. */
+/** A text field with its label and its hint; the component that has the field shows its error. */
 export function TextField(props: TextFieldProps) {
   const {
     name,
@@ -94,7 +94,7 @@ export function OptionField({ option, ...field }: FieldProps & { option: PagePar
     );
   }
   const input = inputOf({ name, problem });
-  // By the alphabet, no is before yes.
+  // In alphabetical order, no is before yes.
   const [no = "", yes = "", ...more] = choices.toSorted();
   if (more.length === 0) {
     return (

@@ -7,10 +7,10 @@ import { type Conclusion, conclude } from "./connection.ts";
 import { measure } from "./measure.ts";
 import { Breakable, Copy, Facts } from "./pictures/parts.tsx";
 
-/** The conclusion about the caller's connection, which is measured once. */
+/** The conclusion about the caller's connection; the page measures it once. */
 let measured: Promise<Conclusion> | null = null;
 
-/** Below the question: the caller's address, the caller's line, and what is watched. */
+/** The first page below the question: the caller's address and line, and the watches. */
 export function First() {
   const { ip, family, prefix, network, familyUrls, watches } = CALLER;
   const [found, setFound] = useState<Conclusion | null>(null);

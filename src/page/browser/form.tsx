@@ -13,20 +13,20 @@ import { placeOf, run, stop } from "./state.ts";
 import { targetIn } from "./target-text.ts";
 import { viewOf } from "./views.ts";
 
-/** Milliseconds without a key pressed, after which a tool that is asked as one types is asked. */
+/** Milliseconds without a key press after which a tool that is asked as typed is asked. */
 const PAUSE_MS = 250;
 
 /** The name of the button for a run that goes on. */
 const REPEAT = "repeat";
 
-/** A tool, what it is asked, and its run if there was one. */
+/** A tool, its question, and its run if there was one. */
 export interface ToolProps {
   tool: PageTool;
   bookmark: Bookmark;
   current: Run | null;
 }
 
-/** One field for the target, what starts and stops the tool, the other tools, and behind two buttons the rest. */
+/** The field for the target, the button that starts and stops the tool, the other tools, and the options behind two buttons. */
 export function Form({ tool: shown, bookmark, current }: ToolProps) {
   const isFirst = shown.name === HOME;
   const tool = isFirst ? toolOf("check") : shown;
@@ -54,7 +54,7 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
     const chosen = names
       .map((name) => [name, chosenOf(name)] as const)
       .filter(([name, value]) => value !== defaults[name]);
-    // White space is no part of an address, which is said while one types.
+    // The tool that is asked as typed says itself that white space is not part of an address.
     const target = isAskedAsTyped ? subject : targetIn(subject);
     const isTaken = !isAskedAsTyped && target !== subject.trim();
     setNote(isTaken ? `“${target}” was taken out of “${subject.trim()}”.` : "");
@@ -64,12 +64,12 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
     setSubject(text);
     setNote("");
   };
-  // At once, or it takes back what was typed or chosen since the form is there.
+  // Not after the paint, or it would undo what the user types or chooses first.
   useLayoutEffect(() => {
     setSubject(bookmark.subject);
     setOptions(bookmark.options);
   }, [bookmark]);
-  // At once too, or the timer of a text that is already longer is never cleared.
+  // Not after the paint either, or the timer of an older text is never cleared.
   useLayoutEffect(() => {
     const isAsked = subject === bookmark.subject && current !== null;
     if (!isAskedAsTyped || subject === "" || isAsked) return;
@@ -86,14 +86,14 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
     const form = new FormData(target as HTMLFormElement, submitter);
     const key = form.get(KEY);
     if (key) storeKey({ key: `${key}`, onDevice: form.has("onDevice") });
-    // What was pressed goes away.
+    // The pressed button goes away.
     if (key || form.has(REPEAT)) document.getElementById(SUBJECT)?.focus();
     start(form.has(REPEAT) ? repeat : undefined);
   };
-  // Return in a field asks anew, also while something runs.
+  // Return in a field asks anew, also during a run.
   const press = (event: Event) => {
     const isTyping = document.activeElement?.matches("input, select");
-    // The second click of two does not take back what the first one did.
+    // The second click of a double click does not undo the first.
     const isSecond = (event as MouseEvent).detail > 1;
     if (!isSecond && (!isRunning || isTyping)) return;
     event.preventDefault();
@@ -160,7 +160,7 @@ export function Form({ tool: shown, bookmark, current }: ToolProps) {
   );
 }
 
-/** The links to the tools, each with what is typed, or was asked last. */
+/** The links to the tools, each with the typed text, or the last subject. */
 function Tools(props: { current: string; isFirst: boolean; typed: string }) {
   const { current, isFirst, typed } = props;
   // A narrow screen shows some of them.

@@ -3,7 +3,7 @@ import type { CheckResult } from "../../tools/check/result.ts";
 import { hopText } from "../../tools/report.ts";
 import { shareText, utcText } from "../../util/text.ts";
 
-/** `10 of 10 connections`, of one address. */
+/** `::1: 10 of 10 connections`: the counts at an address. */
 function triedText(attempts: CheckResult["details"]["attempts"], ip: string): string {
   const counts = attempts
     .filter((row) => row.ip === ip)
@@ -11,14 +11,14 @@ function triedText(attempts: CheckResult["details"]["attempts"], ip: string): st
   return `${ip}: ${counts.join(", ")}`;
 }
 
-/** A sentence for whoever can mend what it says, and below it the lines that have a text, each behind its name. */
+/** A text to send: a sentence, and below it the lines that are not empty, each behind its name. */
 export const textToSend = (sentence: string, lines: Readonly<Record<string, string>>) =>
   [
     sentence,
     ...Object.entries(lines).flatMap(([name, text]) => (text ? `${name.padEnd(7)}${text}` : [])),
   ].join("\n");
 
-/** An answer for whoever can mend the fault: the sentence, then where, what was tried, when, and a link to it. */
+/** An answer to send to the one who can mend the fault: the sentence, where, what was tried, when, and a link. */
 export function forwardText({ details }: CheckResult, link: string): string {
   const { verdict, attempts, path, startedAt, version, location } = details;
   const ips = [...new Set(attempts.map(({ ip }) => ip))];

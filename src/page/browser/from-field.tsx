@@ -5,17 +5,17 @@ import { Tick } from "./pictures/parts.tsx";
 
 const { name: FROM, all: ALL, names: NAMES, tags: TAGS } = CALLER.from;
 
-/** All that can be chosen: the locations and tags that the service knew when it sent the page, and those of the bookmark. */
+/** The choices: the locations and tags that the service knew when it sent the page, and those of the bookmark. */
 export function choicesFor({ options }: Bookmark): string[] {
   const all = NAMES.length > 1 ? [ALL] : [];
   const named = (options[FROM] ?? "").split(",");
   return [...new Set([...all, ...NAMES, ...TAGS, ...named])].filter((name) => name !== "");
 }
 
-/** Names that are listed; of more, the first and how many there are. */
+/** Names that are listed; if there are more, the first one and their number. */
 const MOST_NAMED = 4;
 
-/** From where a choice measures, in words. */
+/** The chosen locations in words. */
 export function fromText(value: string): string {
   const names = value.split(",");
   if (names.length > MOST_NAMED) return `${names[0]} and ${names.length - 1} more`;

@@ -8,7 +8,7 @@ import { packed, unpacked } from "./packed.ts";
 import { NEW_RUN, type Run } from "./run.ts";
 import { matches } from "./schema-check.ts";
 
-/** What is said about a result by where it came from. */
+/** The note on a result by its origin. */
 export const GIVEN = {
   link: "This result came with the link. The service did not check it: whoever made the link could change it.",
   file: "This result came from a file. The service did not check it: whoever has the file could change it.",
@@ -28,13 +28,13 @@ const MAX_BYTES = 4 * 2 ** 20;
 /** The tools whose results can be given; the page of the API has none. */
 const tools = () => CALLER.tools.map(({ name }) => name).filter((name) => name !== HOME);
 
-/** Characters of a subject, and of an option: the longest name as URLs may have it. */
+/** Characters of a subject, and of an option: those of the longest name in a URL. */
 const MAX_TEXT = 3000;
 
 /**
- * The hash of a link that has a result in it; no service needs to keep it.
+ * The hash of a link that contains a result, so that no service needs to keep it.
  *
- * @throws Error if that is too long
+ * @throws Error if the result is too long
  */
 export async function resultHash({ bookmark }: Run, document: object): Promise<string> {
   const { tool, subject, options } = bookmark;
@@ -88,7 +88,7 @@ export async function readFile(file: Blob): Promise<Run> {
 const isText = (value: unknown): value is string =>
   typeof value === "string" && value.length <= MAX_TEXT;
 
-/** The object in a text, whose texts are made safe to print. */
+/** The object in a JSON text; its own texts are made safe to print. */
 function objectIn(text: string): Record<string, unknown> {
   const safe = (_: string, value: unknown) =>
     typeof value === "string" ? printable(value) : value;
@@ -106,7 +106,7 @@ function runWith(
   const { locations } = result as { readonly locations?: readonly { location: string }[] };
   const names = locations?.map(({ location }) => location) ?? [];
   const isSeveral = names.length > 1 && !options[FROM]?.includes(",");
-  // A result of several locations is shown with the names that they were asked by.
+  // A result of several locations is shown with the names that were asked.
   const from = locations && { [FROM]: isSeveral ? names.join(",") : (options[FROM] ?? all) };
   const bookmark = { ...asked, options: { ...options, ...from } };
   const path = pathOf(toolOf(bookmark.tool), bookmark);
@@ -114,7 +114,7 @@ function runWith(
 }
 
 /**
- * Makes the check of documents with the schemas of the interface document.
+ * Makes the function that checks documents by the schemas of the interface document.
  *
  * @throws Error if the service does not answer
  */

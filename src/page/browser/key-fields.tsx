@@ -4,7 +4,7 @@ import { Tick } from "./pictures/parts.tsx";
 import { SUBJECT } from "./problems.ts";
 import { keyChanged } from "./state.ts";
 
-/** Asks for the key once; later says where it is, and forgets it. */
+/** The field for the key; once there is a key, where it is kept, and the button to forget it. */
 export function KeyFields({ problem }: Pick<FieldProps, "problem">) {
   const stored = storedKey();
   if (stored === null) {

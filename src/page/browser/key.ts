@@ -15,13 +15,13 @@ export function storedKey(): Key | null {
   return key ? { key, onDevice: storage === localStorage } : null;
 }
 
-/** Keeps a key instead of the one before. */
+/** Keeps a key in place of the last one. */
 export function storeKey({ key, onDevice }: Key): void {
   for (const storage of STORAGES) storage.removeItem(NAME);
   (onDevice ? localStorage : sessionStorage).setItem(NAME, key.trim());
 }
 
-/** Forgets a key wherever it is, but no other, which may have been stored meanwhile. */
+/** Forgets a key wherever it is, but not another one that was stored meanwhile. */
 export function forgetKey(key: string): void {
   for (const storage of STORAGES) if (storage.getItem(NAME) === key) storage.removeItem(NAME);
 }

@@ -7,7 +7,7 @@ import { runOf, stop, useAppState } from "./state.ts";
 import { ToolPage } from "./tool-page.tsx";
 import { WatchPage } from "./watch/watch-page.tsx";
 
-/** The share of the requests from which on the page says how many are left. */
+/** The share of requests below which the page says how many are left. */
 const FEW = 0.2;
 
 function Page() {

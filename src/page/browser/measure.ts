@@ -17,14 +17,14 @@ export async function measure(urls: NonNullable<Caller["familyUrls"]>): Promise<
     ipv6.outcome === "answered" ? ask(urlOf("openapi.json", ipv6Url)) : null,
     directUrl && ipv4.outcome === "answered" ? askAddress(directUrl) : null,
   ]);
-  // An address, or a name of this test, leaves no choice.
+  // At an address, or at a name for this test, the browser had no choice of the family.
   const isFree =
     /^[^a-z[]*[a-z][^[]*$/.test(location.hostname) &&
     ![...urls.ipv4, ipv6Url].includes(`${location.origin}/`);
   return {
     page: isFree ? CALLER.family : null,
     ...{ ipv4, ipv6 },
-    // A refusal is short.
+    // A refusal is not a large answer.
     large: large && (large.seen || large.outcome !== "answered") ? large.outcome : null,
     direct: direct?.outcome ?? null,
   };
@@ -53,8 +53,8 @@ async function ask(url: string, tries = 2): Promise<Family> {
 }
 
 /**
- * Asks whatever brought the page, and returns how many milliseconds it took to answer, at most as long as one waits: a
- * request from before that has no answer after as long again is not late because this device or the service is busy.
+ * Asks the server of the page, and returns the milliseconds that its answer took, at most `PATIENCE_MS`. If an earlier
+ * request has no answer after as long again, the reason is not that this device or the service is busy.
  */
 async function answerOfPage(): Promise<number> {
   const signal = AbortSignal.timeout(PATIENCE_MS);

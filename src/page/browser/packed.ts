@@ -1,4 +1,4 @@
-/** A text, deflated (RFC 1951), in the alphabet of URLs (RFC 4648 section 5) without padding. */
+/** A text, deflated (RFC 1951), as base64url (RFC 4648 section 5) without padding. */
 export async function packed(text: string): Promise<string> {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
@@ -6,9 +6,9 @@ export async function packed(text: string): Promise<string> {
 }
 
 /**
- * The text that `packed` was given.
+ * The text that `packed` got.
  *
- * @param maxBytes of the text; what would grow beyond is not read
+ * @param maxBytes of the text; a longer one is not read to its end
  * @throws Error if it is damaged or too long
  */
 export async function unpacked(text: string, maxBytes: number): Promise<string> {

@@ -21,7 +21,7 @@ interface HopOf {
   };
 }
 
-/** What is known from a place: its document, or the message of its error; neither while it measures. */
+/** The outcome from a place: its document, or the message of its error; neither while it measures. */
 export interface Place {
   readonly location: string;
   readonly document: object | null;
@@ -36,7 +36,7 @@ function toneOfPlace(place: Place): Tone | null {
   return verdict === undefined ? null : toneOf(verdict.code);
 }
 
-/** What a place says, in a sentence. */
+/** The outcome from a place in a sentence. */
 function sentenceOf(place: Place): string {
   const { verdict } = measuredOf(place).details ?? {};
   return place.problem ?? verdict?.headline ?? splitSentence(verdict?.text ?? "")[0];
@@ -47,7 +47,7 @@ const TONES: readonly Tone[] = ["bad", "warn", "good"];
 
 const all = ({ length }: readonly Place[]) => (length === 2 ? "both" : `all ${numberText(length)}`);
 
-/** From how many places it is good news, and what one says that differs, with its document; null before all have ended. */
+/** From how many places the outcome is good, and the worst outcome with its document; null before all have ended. */
 export function answerOfPlaces(places: readonly Place[]) {
   const tones = places.map(toneOfPlace);
   if (places.length < 2 || tones.includes(null)) return null;
@@ -81,12 +81,12 @@ const networkOf = ({ details }: HopOf) => (details?.network ? [networkName(detai
 
 const networksOf = (place: Place) => new Set(hopsOf(place).flatMap(networkOf));
 
-/** How far the times of ways that are alike may differ: a share, and milliseconds. */
+/** How far the times of like ways may differ: a share, and milliseconds. */
 const ALIKE = { share: 0.1, ms: 1 };
 
 /**
- * That the ways from all places are alike, in words: as many hops by the same networks, or routers where no network is
- * known, in times that hardly differ, to the same answer. Null if they are not, or not all have ended.
+ * The words for ways from all places that are alike: as many hops by the same networks (or routers, if no network is
+ * known), almost the same times, and the same answer. Null if they are not alike, or not all have ended.
  */
 export function likenessOf(places: readonly Place[]): string | null {
   if (places.length < 2) return null;
@@ -103,10 +103,10 @@ export function likenessOf(places: readonly Place[]): string | null {
     : null;
 }
 
-/** What differs between places, in a sentence: the networks that only some go by, and the path MTU. */
+/** The differences between places in a sentence: the networks on only some of the ways, and the path MTU. */
 export function differenceOfPlaces(places: readonly Place[]): string {
   const measured = places.filter(({ document }) => document !== null);
-  // Where no network is known, a way may go by any of them.
+  // A way without a known network may go by any of them.
   const known = measured.filter((place) => networksOf(place).size > 0);
   const networks = known.map(networksOf);
   const parts: string[] = [];

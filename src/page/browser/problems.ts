@@ -4,21 +4,21 @@ import { CALLER } from "./caller.ts";
 import { choicesFor } from "./from-field.tsx";
 import type { Run } from "./run.ts";
 
-/** The name of the field for what a tool is asked about. */
+/** The name of the field for the subject of a tool. */
 export const SUBJECT = "subject";
 
-/** The name of the form as a whole, whose errors are all that no field caused. */
+/** The name of the form as a whole, for errors that no field caused. */
 export const FORM = "form";
 
 export const KEY = "key";
 
 export const FROM = CALLER.from.name;
 
-/** The codes of errors that are about what a tool is asked. */
+/** The codes of errors about the subject of a tool. */
 const ABOUT_SUBJECT =
   /^(?:INVALID_(?:ADDRESS|HOSTNAME)|TARGET_NOT_|HOSTNAME_NOT_|NO_IPV6_|NETWORK_UNREACHABLE)/;
 
-/** The message of a run's error, for the field that it is about, or for the form. */
+/** Makes the function that returns the message of a run's error for the field that caused it, or for the form. */
 export function problemsOf(current: Run | null, { options, needsKey, hasFrom }: PageTool) {
   const { code = null, message = "", details } = current?.problem ?? {};
   const about = code?.startsWith("LOCATION_") ? FROM : code === "UNAUTHORIZED" ? KEY : SUBJECT;

@@ -11,13 +11,13 @@ import { viewOf } from "./views.ts";
 
 interface ReportViewProps {
   tool: ToolName;
-  /** As far as it is known; null if nothing is. */
+  /** The document so far; null if nothing is known. */
   document: object | null;
   asked: Asked;
-  /** The request, as the heading of what has no answer yet. */
+  /** The request, as the heading while there is no answer. */
   title: string;
   isRunning: boolean;
-  /** Said as long as nothing is known; false if nothing is waited for. */
+  /** The text while nothing is known; false if no answer is awaited. */
   waiting: string | false;
   /** The level of the heading with the answer. */
   level: 1 | 3;
@@ -30,7 +30,7 @@ export function ReportView(props: ReportViewProps) {
   const view = viewOf(tool);
   const facts = report && <Facts facts={report.facts} />;
   const picture = document && view.insteadOfTables?.(document, asked);
-  // Facts that come at the end do not push the hops, nor are they pushed while hops come.
+  // Below the hops, facts that come at the end do not push them down. They come last, so that hops do not push the facts.
   const areLast = !picture && report?.tables.some(hasHosts);
   const { verdict: stated } = ((document as { details?: object } | null)?.details ?? {}) as {
     readonly verdict?: object;
@@ -54,7 +54,7 @@ export function ReportView(props: ReportViewProps) {
   );
 }
 
-/** What a press on the label opens; without a label, it is open. */
+/** Content that a press on the label opens; without a label, it is open. */
 function Folded({ label, children }: { label: string | undefined; children: Child }) {
   if (label === undefined) return <>{children}</>;
   return (
@@ -89,7 +89,7 @@ export function Tables({ tables, ...manner }: Extras & { tables: readonly Table[
   );
 }
 
-/** A table: first the number of a row, and who it is about with the notes, then the numbers. */
+/** A table: first the number of a row, then its host with the notes, then the numbers. */
 function Rows({ table, maxRows = table.rows.length }: Extras & { table: Table }) {
   const { rows, columns } = table;
   if (rows.length === 0) return null;
@@ -144,7 +144,7 @@ const headingOf = ({ name }: Column) => (name === "" ? "Note" : capitalized(name
 function contentOf(kind: Kind, cell: Cell, notes: Cell): Child {
   if (isHost(cell)) return <Who host={cell} notes={Array.isArray(notes) ? notes : []} />;
   const format = NUMBER_FORMATS[kind];
-  // A number that is not known is a dash.
+  // An unknown number is shown as a dash.
   if (format) return typeof cell === "number" ? format(cell) : "–";
   if (cell === null) return "";
   return kind === "value" ? <Value text={`${cell}`} /> : <Breakable text={`${cell}`} />;

@@ -9,10 +9,10 @@ const STATES = { running: "Running", stopped: "Stopped", broken: "Broken off", d
 /** The values of a tool's options in a run. */
 type Values = Readonly<Record<string, string>>;
 
-/** The part of a document that is about its run. */
+/** The details of a document about its run. */
 type Dates = Partial<Pick<RunDetails, "startedAt" | "version">>;
 
-/** The part of a document, or of that of the first of several locations, that is about its run. */
+/** The details about the run in a document, or in that of the first of several locations. */
 function datesOf(document: object | null): Dates {
   const { details, locations = [] } = { ...document } as {
     readonly details?: Dates;
@@ -22,7 +22,7 @@ function datesOf(document: object | null): Dates {
   return all.find((each) => each?.startedAt !== undefined) ?? {};
 }
 
-/** The document of a run as far as it is known: of the result, an error, or the events; null if nothing is. */
+/** The document of a run so far: from its result, an error, or the events; null if nothing is known. */
 export function documentOf(tool: ToolName, subject: string, run: Run, values: Values) {
   const { result, problem, parts, repeats, state, startedMs } = run;
   if (result !== null && !repeats) return result;
@@ -55,14 +55,14 @@ function progressOf(tool: ToolName, { parts, repeats }: Run, values: Values): st
 /**
  * The state of a run, as in "Stopped after 11 of 60 rounds", when it started, and where.
  *
- * @param document of the run, which knows the time better than this machine's clock
+ * @param document of the run, whose time is better than that of this machine's clock
  */
 export function stampOf(tool: ToolName, run: Run, values: Values, document: object | null): string {
   const { state, startedMs, given } = run;
   const dates = datesOf(document);
   const { startedAt = isoTime(startedMs) } = dates;
   const progress = progressOf(tool, run, values);
-  // Which service measured a result that came with a link or a file is not known.
+  // The service behind a result from a link or a file is not known.
   const { version = given === null ? CALLER.version : "" } = dates;
   const host = given === null ? ` at ${location.host}` : "";
   const about = [startedAt && utcText(startedAt), version && `sixscope ${version}${host}`].filter(
@@ -72,7 +72,7 @@ export function stampOf(tool: ToolName, run: Run, values: Values, document: obje
   return `${STATES[state]}${after}${about.length > 0 ? `: ${about.join(", ")}` : ""}`;
 }
 
-/** How far a run has come and when it was, in words that stand behind its question. */
+/** The words about a run: its subject, how far it has come, and when it was. */
 export function aboutOf(
   tool: ToolName,
   run: Run,

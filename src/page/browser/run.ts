@@ -3,14 +3,14 @@ import type { Bookmark } from "./bookmark.ts";
 
 /** Why a call has no result. */
 export interface Problem {
-  /** Null if the API said nothing. */
+  /** Null if the API gave no answer. */
   readonly code: ErrorCode | null;
   readonly message: string;
-  /** As far as the page uses them. */
+  /** The details that the page uses. */
   readonly details?: { readonly parameter?: string };
 }
 
-/** A run of a tool: all that is shown, copied and saved of it is made from this. */
+/** A run of a tool, from which all that is shown, copied and saved is made. */
 export interface Run {
   readonly bookmark: Bookmark;
   /** The call of the API, below its base path. */
@@ -24,14 +24,14 @@ export interface Run {
   readonly repeats: boolean;
   /** The events until now. */
   readonly parts: readonly object[];
-  /** Said as long as nothing else is known. */
+  /** The text while nothing else is known. */
   readonly waits: string;
-  /** Of the last call. */
+  /** The result of the last call. */
   readonly result: object | null;
   readonly problem: Problem | null;
-  /** Milliseconds, as `Date.now()` has it; null if it is not known. */
+  /** Unix milliseconds; null if not known. */
   readonly startedMs: number | null;
-  /** Where its result came from, if it was not measured now. */
+  /** The origin of a result that was not measured now. */
   readonly given: "link" | "file" | null;
 }
 

@@ -3,7 +3,7 @@ import type { JsonSchema } from "../../api/openapi.ts";
 /** Items of any list; the longest of a true document is one of 1,024 addresses. */
 const MAX_ITEMS = 4096;
 
-/** The formats that are looked at: no other text is taken for an address. */
+/** The formats that are checked, so that no other text passes for an address. */
 const FORMATS: Readonly<Record<string, RegExp>> = {
   ipv4: /^[\d.]{7,15}$/,
   ipv6: /^[\da-f:.]{2,45}$/i,
@@ -12,7 +12,7 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
 /** Schemas by the last part of their references. */
 export type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** True if a value from outside is as a schema says. */
+/** True if a value from outside matches a schema. */
 export function matches(schema: JsonSchema | boolean, value: unknown, schemas: Schemas): boolean {
   if (typeof schema === "boolean") return schema;
   const { $ref, anyOf, type, pattern = "", format = "" } = schema;
@@ -50,7 +50,7 @@ export function matches(schema: JsonSchema | boolean, value: unknown, schemas: S
 /** The name of the schema that a reference leads to. */
 export const nameOf = (reference: string) => reference.split("/").at(-1) ?? reference;
 
-/** True if a value is of a type of JSON Schema; a number that is not finite is of none. */
+/** True if a value has a type of JSON Schema; a number that is not finite has none. */
 function isOf(type: string, value: unknown): boolean {
   if (type === "integer") return Number.isSafeInteger(value);
   if (type === "number") return Number.isFinite(value);

@@ -11,14 +11,14 @@ import { type WatchPlace, watchPlaceOf } from "./watch/place.ts";
 
 interface State {
   readonly bookmark: Bookmark;
-  /** By the hash of their bookmark, the last one at the end, so that the back button shows a result again. */
+  /** The runs by the hash of their bookmark, the last one at the end, so that the back button shows a result again. */
   readonly runs: ReadonlyMap<string, Run>;
   readonly limit: Limit | null;
-  /** The last subject, which goes along to the other tools. */
+  /** The last subject, which the other tools get too. */
   readonly subject: string;
-  /** In place of a result that came with a link or a file, while it is read or if it cannot be shown. */
+  /** Shown in place of a result from a link or a file, while it is read or if it cannot be shown. */
   readonly notice: string | null;
-  /** What the tab of watches shows; null for a tool. */
+  /** The place in the tab of watches; null for a tool. */
   readonly watchPlace: WatchPlace | null;
 }
 
@@ -41,7 +41,7 @@ function change(part: Partial<State>): void {
 
 let isDue = false;
 
-/** Changes what is drawn with the next frame: events come in bursts, and each drawing would take longer than its event. */
+/** Changes the state, and draws it with the next frame: events come in bursts, and drawing takes longer than an event. */
 function changeSoon(part: Partial<State>): void {
   state = { ...state, ...part };
   if (isDue) return;
@@ -52,7 +52,7 @@ function changeSoon(part: Partial<State>): void {
   });
 }
 
-/** The state of the page; the component is drawn again when it changes. */
+/** The state of the page; a change draws the component again. */
 export function useAppState(): State {
   const [shown, show] = useState(state);
   draw = show;
@@ -64,11 +64,11 @@ export function runOf(bookmark: Bookmark): Run | null {
   return state.runs.get(hashOf(bookmark)) ?? null;
 }
 
-/** What a tool without a subject is about: every place that can be asked. */
+/** The options of a tool without a subject: every place that can be asked. */
 const EVERYWHERE: Bookmark["options"] =
   CALLER.from.names.length > 1 ? { [CALLER.from.name]: CALLER.from.all } : {};
 
-/** Where the link to a tool leads: to its last run about what is typed, or was asked last, or to a form with that. */
+/** The bookmark behind the link to a tool: its last run for the typed text or the last subject, or else its form with that. */
 export function placeOf(tool: ToolName, typed: string): Bookmark {
   const wanted = toolOf(tool).subject
     ? bookmarkFor(tool, typed || state.subject)
@@ -78,13 +78,13 @@ export function placeOf(tool: ToolName, typed: string): Bookmark {
   return runs.findLast(isSame) ?? wanted;
 }
 
-/** Stops what runs. */
+/** Stops the run. */
 export const stop = () => active.abort();
 
-/** Notices that a key was stored or forgotten. */
+/** Draws the page again after a key was stored or forgotten. */
 export const keyChanged = () => change({});
 
-/** Notices what the service says about the limit. */
+/** Keeps the rate limit that the service has sent. */
 export const noteLimit = (limit: Limit) => change({ limit });
 
 /** Shows a run, and keeps it as the last one. */
@@ -108,7 +108,7 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
   const { signal } = active;
   const hash = hashOf(bookmark);
   const tool = toolOf(bookmark.tool);
-  // What is asked while the user types is one entry of the history.
+  // All questions while the user types are one entry of the history.
   const go = tool.isAskedAsTyped ? "replaceState" : "pushState";
   if (location.hash !== hash) history[go](null, "", hash);
   const options = { ...bookmark.options, ...repeat?.values };
@@ -117,7 +117,7 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
   let own: Run = { ...NEW_RUN, bookmark, path, repeats, startedMs: Date.now() };
   keep(own);
   const note = (part: Partial<Run>, show = change) => {
-    // The same may have been started anew.
+    // The same run may have been started anew.
     if (state.runs.get(hash) !== own) return;
     own = { ...own, ...part };
     show({ runs: new Map(state.runs).set(hash, own) });
@@ -127,7 +127,7 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
     if (signal.aborted) return;
     const waits = waitText(event, data);
     if (waits !== undefined) return note({ waits });
-    // A run that repeats asks for one part at a time.
+    // Each call of a repeated run has one part, which gets the number of the call.
     note({ parts: [...own.parts, repeats ? { ...data, seq: round } : data] }, changeSoon);
   };
   try {
@@ -162,7 +162,7 @@ async function show(reading: Promise<Run>): Promise<void> {
   }
 }
 
-/** Shows what the address in the browser means. */
+/** Shows the page for the address in the browser. */
 function goHere(): void {
   const { hash } = location;
   if (hash.startsWith(LINK_PREFIX)) return void show(readLink(hash));
@@ -181,11 +181,11 @@ addEventListener("storage", keyChanged);
 addEventListener("popstate", () => {
   const { activeElement } = document;
   goHere();
-  // What was pressed goes away with what it stood in.
+  // The pressed element may have gone with the part that had it.
   setTimeout(() => activeElement?.isConnected || document.getElementById("subject")?.focus());
 });
 
-// A browser would leave the page for a file that is dropped on it.
+// Without this, a browser leaves the page for a file that is dropped on it.
 window.addEventListener("dragover", (event) => event.preventDefault());
 window.addEventListener("drop", (event) => {
   event.preventDefault();

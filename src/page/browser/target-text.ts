@@ -1,13 +1,13 @@
-/** Characters that people write around a host: quotes, brackets, and what a sentence has behind it. */
+/** Characters that people write around a host: quotes, brackets, and punctuation. */
 const BEFORE = /^[\s<"'`(“„‘«»]+/;
 const BEHIND = /[\s>"'`),;”“’»«]/;
 
-/** Names as DNS has them that contain other characters: escaped ones, and reverse names of parts of a network (RFC 2317). */
+/** DNS names that may contain such characters: escaped ones, and reverse names of parts of a network (RFC 2317). */
 const ODD_NAME = /\\|\.arpa\.?$/i;
 
 /**
- * The name or the address in what was pasted: a URL, an address with brackets, a port or a prefix length, an
- * e-mail address. A text in which nothing else is found is the target itself.
+ * The name or the address in a pasted text: a URL, an address with brackets, a port or a prefix length, an e-mail
+ * address. Any other text is the target itself.
  */
 export function targetIn(pasted: string): string {
   const characters = [...pasted.replace(BEFORE, "")];

@@ -17,7 +17,7 @@ import { ReportView, Tables } from "./report-view.tsx";
 import { aboutOf, documentOf, stampOf } from "./run-document.ts";
 import { viewOf } from "./views.ts";
 
-/** The results of a run at each location, and what they are asked with. */
+/** The results of a run at each location, and their question. */
 function resultsOf({ tool, bookmark, current }: ToolProps) {
   const { name } = tool;
   const { subject, options } = bookmark;
@@ -35,7 +35,7 @@ function resultsOf({ tool, bookmark, current }: ToolProps) {
     locations: shown.map(({ location, document }) => ({ location, result: document })),
     ...(summary && { details: summary }),
   };
-  // A link has a result that is whole, because it is checked as one.
+  // A link contains only a whole result, because it is checked as one.
   const whole = current?.result && !current.repeats ? current : null;
   const document = whole?.result ?? (located.length > 1 ? several : (shown[0]?.document ?? null));
   const asked = {
@@ -51,7 +51,7 @@ function resultsOf({ tool, bookmark, current }: ToolProps) {
   return {
     ...{ located, shown, places, whole, document, asked },
     comparison: summary && summaryTable(summary),
-    /** What all of several locations say; null for one, and before all have ended. */
+    /** The common answer of several locations; null for one, and before all have ended. */
     over: answerOfPlaces(places),
   };
 }
@@ -78,7 +78,7 @@ interface PartProps {
   results: Results;
 }
 
-/** What several locations have in common, and where they differ. */
+/** The common answer of several locations, and their differences. */
 function AllLocations({ tool, title, results, isRunning }: PartProps & { isRunning: boolean }) {
   const { shown, places, comparison, over } = results;
   const asked = { ...results.asked, parts: [], isRunning };
@@ -115,7 +115,7 @@ function AllLocations({ tool, title, results, isRunning }: PartProps & { isRunni
   );
 }
 
-/** The report of each location, folded where a picture of all of them says the same. */
+/** The report of each location, folded if a picture of all locations says the same. */
 function EachLocation({ tool, title, results, isAsked }: PartProps & { isAsked: boolean }) {
   const { located, asked, over } = results;
   const isAlone = located.length === 1;
@@ -155,7 +155,7 @@ function EachLocation({ tool, title, results, isAsked }: PartProps & { isAsked: 
   );
 }
 
-/** The result of a tool at each location, and what can be done with it. */
+/** The result of a tool at each location, and the actions for it. */
 export function ToolPage({ tool, bookmark, current }: ToolProps) {
   const { name, label, needsKey } = tool;
   const { subject, options } = bookmark;
@@ -195,7 +195,7 @@ export function ToolPage({ tool, bookmark, current }: ToolProps) {
         <AllLocations {...part} isRunning={isRunning} />
       )}
       <EachLocation {...part} isAsked={current !== null} />
-      {/* While rows come, they would push it down. */}
+      {/* Not during a run, whose rows would push it down. */}
       {current && !isRunning && (
         <Below
           {...{ bookmark, needsKey, text, document }}

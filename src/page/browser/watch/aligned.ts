@@ -1,4 +1,4 @@
-/** Two lists in rows: what both have is in one row, as long as its order is the same; what differs is side by side. */
+/** Two lists in rows: items that both have, in the same order, share a row; items that differ are side by side. */
 export function aligned<Item>(
   before: readonly Item[],
   after: readonly Item[],

@@ -9,10 +9,10 @@ import { KeyFields } from "../key-fields.tsx";
 import type { Problem } from "../run.ts";
 import { keyChanged, noteLimit } from "../state.ts";
 
-/** How often what is shown is asked for again. */
+/** Milliseconds after which the shown answer is asked for again. */
 const REFRESH_MS = 60_000;
 
-/** The answer of the API to a path, asked for again from time to time; with a key that is new, at once. */
+/** The answer of the API to a path, asked for again from time to time, and at once with a new key. */
 export function useAnswer<Result>(path: string) {
   const [answer, setAnswer] = useState<{ path: string; result?: Result; problem?: Problem }>({
     path,
@@ -33,7 +33,7 @@ export function useAnswer<Result>(path: string) {
   return answer.path === path ? answer : { path };
 }
 
-/** Why there is no answer, and the field for the key if that is what is missing. */
+/** Why there is no answer, and the field for the key if it is missing. */
 export function Unanswered({ problem }: { problem: Problem | undefined }) {
   if (problem === undefined) return <p class="stamp">Asking the service</p>;
   if (problem.code !== "UNAUTHORIZED" || !CALLER.needsKey) {
@@ -70,7 +70,7 @@ interface AnswerProps {
   below: string;
 }
 
-/** The answer, with what it is about above, and what it rests on below. */
+/** The answer, with its subject above, and its evidence below. */
 export const Answer = ({ tone, words, rest, above, below }: AnswerProps) => (
   <div class="announce">
     <p class="cluster small soft">{above}</p>

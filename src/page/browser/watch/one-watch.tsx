@@ -15,10 +15,10 @@ import { Sides } from "./sides.tsx";
 import { Circle, classOf, type Mark, Timeline } from "./timeline.tsx";
 import { mannerText, optionsOf, sentencesOf, sinceText, timeText, titleOf } from "./words.ts";
 
-/** Parts of the time that is shown: one for two or three pixels. */
+/** Parts of the shown time: one for two or three pixels. */
 const POINTS = 336;
 
-/** A watch: how it is, what it measured over a time, and its changes, of which one may be open. */
+/** A watch: its verdict, its measurements over a time, and its changes; one of them may be open. */
 export function OneWatch({ place }: { place: WatchPlace }) {
   const { name, hours, change: open } = place;
   const path = `watch/${encodeURIComponent(name)}`;
@@ -90,7 +90,7 @@ export function OneWatch({ place }: { place: WatchPlace }) {
   );
 }
 
-/** A change that is open: both sides, what other locations found, and a text for whoever can mend it. */
+/** An open change: both sides, the findings of other locations, and a text for the one who can mend it. */
 function Change(props: { path: string; mark: Mark; watch: WatchRow; manner: string }) {
   const { path, mark, watch, manner } = props;
   const { result, problem } = useAnswer<ChangeDetail>(path);
@@ -121,7 +121,7 @@ function Change(props: { path: string; mark: Mark; watch: WatchRow; manner: stri
   );
 }
 
-/** What a location found. */
+/** The finding of a location. */
 function evidenceText(outcome: object): string {
   const { location, result, error } = outcome as Partial<Outcome<{ readonly message: string }>>;
   const { details } = (result ?? {}) as { readonly details?: Partial<RunDetails> };

@@ -1,6 +1,6 @@
 import { attempt } from "../../../util/errors.ts";
 
-/** What the tab of watches shows: all, or one for a time, perhaps with a change that is open. */
+/** A place in the tab of watches: the list, or one watch over a time, perhaps with an open change. */
 export interface WatchPlace {
   /** The name of a watch; empty for the list. */
   readonly name: string;

@@ -5,7 +5,7 @@ import { TraceWay } from "../pictures/trace.tsx";
 import { aligned } from "./aligned.ts";
 import { timeText } from "./words.ts";
 
-/** A row of a side; that of a hop has its number, and its milliseconds if it answered. */
+/** A row of a side; the row of a hop has its number, and its milliseconds if it answered. */
 type Line = readonly [text: string, hop?: number, ms?: string | false];
 
 /** Both sides of a change beside each other: the ways on one scale, the values that differ, and the hops. */

@@ -6,7 +6,7 @@ import type { WatchSeries } from "../../../watch/result.ts";
 
 type Part = WatchSeries["series"][number];
 
-/** A change with its number on the page, whether it is open, and where a press on it leads. */
+/** A change with its number on the page, whether it is open, and its link. */
 export type Mark = WatchSeries["changes"][number] & {
   number: number;
   isOpen: boolean;
@@ -25,19 +25,19 @@ interface TimelineProps extends Pick<WatchSeries, "series"> {
 
 const HOUR_MS = 3_600_000;
 
-/** Marks closer than this many percent of the width are one: 22 pixels of a wide screen. */
+/** Percent of the width below which marks become one: 22 pixels of a wide screen. */
 const LEAST_DISTANCE = 2.2;
 
-/** The axis of loss goes up to this many percent at least. */
+/** The least end of the axis of loss in percent. */
 const LEAST_LOSS = 20;
 
-/** A text beside a tick behind this many percent of the width has no room. */
+/** Percent of the width behind which the text of a tick has no room. */
 const LAST_TICK = 90;
 
-/** Where things are, in pixels from the top: the charts, the end of the lines through them, and what stands below. */
+/** Pixels from the top: of the charts, the end of the lines through them, and the texts below. */
 const Y = { rtt: [166, 36], loss: [234, 198], verdict: 260, end: 276, below: 292 } as const;
 
-/** Paths of pieces, by the names of their classes; nothing is drawn of an empty one. */
+/** SVG paths by the names of their classes, each from its pieces; empty paths are not drawn. */
 export const paths = (pieces: Readonly<Record<string, readonly string[]>>) =>
   Object.entries(pieces)
     .map(([name, each]) => [name, each.join("")] as const)
@@ -80,7 +80,7 @@ export function Timeline({ series, marks, hours }: TimelineProps) {
     ["end", Y.loss[0], "0"],
     ["name", Y.verdict, "Verdict"],
   ] as const;
-  // Every 4 hours of a day; of longer times at about seven midnights.
+  // Every 4 hours of a day; for longer times, about seven midnights.
   const stepMs = Math.max(4, Math.round(hours / 168) * 24) * HOUR_MS;
   const ticks = Array.from({ length: (hours * HOUR_MS) / stepMs }, (_, index) => {
     return (Math.ceil(startMs / stepMs) + index) * stepMs;
@@ -88,7 +88,7 @@ export function Timeline({ series, marks, hours }: TimelineProps) {
   const texts = [
     ...labels.map(([name, at, text]) => [name, 0, at, text] as const),
     ...ticks.map((ms, at) => {
-      // Where there is little room, every other one has its text.
+      // Where there is little room, every other tick has its text.
       const name = at % 2 === 0 ? "tick" : "tick odd";
       return [name, xOf(ms), Y.below, tickText(ms, stepMs / HOUR_MS)] as const;
     }),
@@ -162,14 +162,14 @@ export const Circle = ({ x, text }: { x: string; text: string }) => (
   </>
 );
 
-/** What stands at a tick, in UTC: a time, a day of the week, or a day of the year. */
+/** The text of a tick, in UTC: a time, a day of the week, or a day of the year. */
 function tickText(ms: number, stepHours: number) {
   const day = { day: "numeric", [stepHours > 24 ? "month" : "weekday"]: "short" } as const;
   const format = stepHours < 24 ? ({ timeStyle: "short" } as const) : day;
   return new Date(ms).toLocaleString("en-GB", { timeZone: "UTC", ...format });
 }
 
-/** Values in order, in groups: each of which goes together with the one before. */
+/** Values in order, in groups; each value of a group is near the one before. */
 function together<Value>(
   values: readonly Value[],
   isNear: (value: Value, before: Value) => boolean,

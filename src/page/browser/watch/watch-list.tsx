@@ -18,13 +18,13 @@ const PATH = "watch?points=72";
 /** Hours before now that the axis of the last day names. */
 const HOURS = [24, 12] as const;
 
-/** The headline names so many watches. */
+/** Watches that the headline names. */
 const MAX_NAMED = 3;
 
-/** Rows that are drawn first, more than a screen has; the others follow when these are seen. */
+/** Rows that are drawn first, more than a screen shows; the others follow. */
 const FIRST_ROWS = 60;
 
-/** Tones in the order in which people look for them; a watch that has not run has none. */
+/** Tones in the order in which people look for them; null for a watch that has not run. */
 const TONES = ["bad", "warn", "good", null] as const;
 
 type ByTone = ReadonlyMap<(typeof TONES)[number], readonly WatchRow[]>;
@@ -79,7 +79,7 @@ export function WatchList() {
   );
 }
 
-/** What is said of all: of the broken, or else of the doubtful. */
+/** The answer about all watches: about the broken ones, or else the doubtful ones. */
 function aboutAll(watches: readonly WatchRow[], byTone: ByTone, flaps: number) {
   const tone = TONES.find((each) => byTone.has(each)) ?? null;
   const rows = byTone.get(tone) ?? [];
@@ -107,7 +107,7 @@ function aboutAll(watches: readonly WatchRow[], byTone: ByTone, flaps: number) {
 function rowOf(watch: WatchRow, day: WatchDay | undefined) {
   const { name, verdict, last, changes } = watch;
   const tone = verdict ? toneOf(verdict.code) : "soft";
-  // Beside it is what the sentence begins with.
+  // The title that the sentence begins with is in the column before.
   const now = sentencesOf(verdict?.text ?? "")[0].replace(`${titleOf(watch)} `, "");
   return (
     <tr key={name} class={tone === "good" ? "quiet" : ""}>

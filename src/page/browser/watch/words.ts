@@ -5,7 +5,7 @@ import type { PageTool } from "../../caller.ts";
 
 const WEEKDAYS = new Intl.DateTimeFormat("en-GB", { weekday: "short", timeZone: "UTC" });
 
-/** A time of the API in UTC: without its day if that is today, with the weekday below a week, else the date alone. */
+/** A time of the API in UTC: the time of today, the weekday and time of the last days, or else the date alone. */
 export function timeText(at: string): string {
   const time = Date.parse(at);
   const days = Math.floor(Date.now() / DAY_MS) - Math.floor(time / DAY_MS);
@@ -19,16 +19,16 @@ export function sentencesOf(text: string): readonly [first: string, others: stri
   return [first.replace(/\.$/, ""), others];
 }
 
-/** The first sentence of a verdict, and since when it is true. */
+/** The first sentence of a verdict, and its beginning. */
 export const sinceText = ({ text, since }: NonNullable<WatchRow["verdict"]>) =>
   `${sentencesOf(text)[0]} since ${timeText(since)}.`;
 
-/** What a watch is about. */
+/** The target of a watch, or else its tool. */
 export const titleOf = ({ tool, target }: WatchRow) => target ?? tool;
 
 const UNITS = { d: 86_400, h: 3600, min: 60, s: 1 } as const;
 
-/** The parameters of a watch, as its line has them. */
+/** The parameters in the line of a watch. */
 export const optionsOf = ({ name }: WatchRow): Readonly<Record<string, string>> =>
   Object.fromEntries(
     [...name.matchAll(/ ([^ =]+)=([^ ]*)/g)].map(([, key, value]) => [key, value]),
