@@ -20,8 +20,8 @@ export interface ApiAnswer {
 }
 
 /**
- * Calls an endpoint, and passes on each event until the answer comes. `enough` and `mayGoOn` are those of `Call`; a
- * service cannot be told of them, so there `enough` ends the call as the signal does, and its rounds go on.
+ * Calls an endpoint, and passes on each event until the answer comes. `enough` and `mayGoOn` are those of `Call`. A call
+ * to a service cannot pass them on: there, `enough` ends the call as the signal does, and rounds do not wait.
  *
  * @throws AbortError if the signal aborts
  */
@@ -33,7 +33,7 @@ export type CallEndpoint = (
   mayGoOn?: Call["mayGoOn"],
 ) => Promise<ApiAnswer>;
 
-/** The choices of a tool that runs here; a service makes them by its settings. */
+/** The choices for a tool that runs here; a service has settings for them. */
 export interface OwnChoices {
   readonly config?: Partial<Pick<Config, "pingIntervalMs" | "probeTimeoutMs" | "resolvers">>;
   /** The text of the one server that is asked. */
@@ -49,7 +49,7 @@ export function callHere(environment: NodeJS.ProcessEnv, choices: OwnChoices): C
 }
 
 /**
- * Opens what several calls in this process share: the prober, and the one way out to targets with its bounds.
+ * Opens the parts that several calls in this process share: the prober, and the one way out to targets with its bounds.
  *
  * @param isChosen as for `configHere`
  */
@@ -90,11 +90,11 @@ function withoutRights({ code, details }: ApiError, environment: NodeJS.ProcessE
   return `no raw socket (${details.reason}); ${remedy}, or let a service do it with --server URL`;
 }
 
-/** Whoever works at this machine may connect to it, unless all but global targets are ruled out. */
+/** A user of this machine may connect to it, unless the settings allow global targets alone. */
 const OWN_MACHINE = { SIXSCOPE_TARGETS_ALLOW: "::/0,0.0.0.0/0" };
 
 /**
- * The settings for work in this process: of resolvers, those of this machine and those that the environment names.
+ * The settings for work in this process. The resolvers are those of this machine, and those that the environment names.
  *
  * @param isChosen true if the user has chosen a resolver, which may be one of the others too
  * @throws ConfigError

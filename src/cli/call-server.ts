@@ -18,12 +18,12 @@ const LIMITS = {
   silenceMs: 30_000,
   /** From the question to the end of its answer: no run takes longer than 300 s, at another location either. */
   runMs: 310_000,
-  /** Of the whole answer; those of the longest mtr are fewer than 8 MB. */
+  /** The bytes of a whole answer; that of the longest mtr has fewer than 8 MB. */
   bytes: 16 * 1024 * 1024,
 };
 
 /**
- * The URL of a service, which an empty text does not name.
+ * The URL of a service; undefined for an empty text.
  *
  * @throws InvalidArgumentError for another text that is not one
  */
@@ -34,7 +34,7 @@ export function parseServer(text: string): URL | undefined {
   throw new InvalidArgumentError("It must be a URL such as https://six.example.com.");
 }
 
-/** This machine as URLs write it, to which plain HTTP is private. */
+/** The hosts in URLs that mean this machine, to which plain HTTP is private. */
 const LOOPBACK_HOST = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/;
 
 /**
@@ -48,7 +48,7 @@ export function readKey(source: string, environment: NodeJS.ProcessEnv): string 
   throw new InvalidArgumentError("It must be an environment variable or a file with an API key.");
 }
 
-/** The key in SIXSCOPE_KEY, for the service of SIXSCOPE_SERVER alone; null if it is that of another service. */
+/** The key in SIXSCOPE_KEY, for the service of SIXSCOPE_SERVER alone; null for another service. */
 export function ownKey(server: URL, environment: NodeJS.ProcessEnv): string | null | undefined {
   const own = URL.parse(environment[TOOL_SETTINGS.server] ?? "");
   const key = environment[TOOL_SETTINGS.key];
@@ -61,10 +61,10 @@ export function isPrivateWay({ protocol, hostname }: URL): boolean {
 }
 
 /**
- * Calls a service somewhere else, for a stream of events where the endpoint has events. Only what the
- * endpoint's schemas describe, and what answers the question, leaves this function.
+ * Calls a service, for a stream of events if the endpoint has events. Only data that match the endpoint's schemas and
+ * answer the question leave this function.
  *
- * @param key an API key of that service; null if the user has one of another
+ * @param key an API key of that service; null if the user has only one of another service
  */
 export function callServer(
   server: URL,
@@ -85,7 +85,7 @@ export function callServer(
     const result = (document: unknown) =>
       shaped((isOfSeveral(question.endpoint, document) ? several : response)(), document);
     const inWords = (answer: ApiAnswer) => withoutKey(answer, url.origin, key);
-    // A map, because a service may send the name of what every object has.
+    // A map, because a service may send a name that every object has.
     const events = new Map(Object.entries(named?.() ?? {}));
     try {
       const response = await fetch(url, {
@@ -129,7 +129,7 @@ export function callServer(
   };
 }
 
-/** The advice for a missing or wrong key: who types a command sets a variable, and no header. */
+/** An answer with the advice for a missing or wrong key: commands have a variable for it, not a header. */
 function withoutKey(
   { document, error }: ApiAnswer,
   origin: string,
@@ -144,7 +144,7 @@ function withoutKey(
   return { document, error: { ...error, message } };
 }
 
-/** A service that does not answer as one; the message goes on from its name. */
+/** A service that does not answer as one; its name goes before the message. */
 class ServerError extends Error {
   override readonly name = "ServerError";
 }
@@ -188,7 +188,7 @@ function shaped(schema: z.ZodType, value: unknown): About {
   );
 }
 
-/** The parts of results that say what they are about. */
+/** The parts of results that identify their question. */
 interface About extends Record<string, unknown> {
   readonly details?: { readonly location?: string };
   readonly locations?: readonly Located[];
@@ -201,8 +201,8 @@ interface Located {
 }
 
 /**
- * A result, if it is of the target or name that was asked for, and of one location or several as `from` can
- * mean: the names of those with a tag are not known here.
+ * A result, if it is about the requested target or name, and about one location or several, as `from` can mean. The
+ * locations behind a tag are not known here.
  */
 function answer({ endpoint, parameters }: Question, document: About): ApiAnswer {
   const [subject = ""] = Object.keys(endpoint.parameters);
@@ -230,7 +230,7 @@ const sentError = once(() => {
 
 type SentError = z.output<ReturnType<typeof sentError>>;
 
-/** The error in the document that a service sends for one. */
+/** The error in a document of a service. */
 function failure(document: unknown, answer: string): ApiAnswer {
   const { data } = z.object({ error: sentError() }).safeParse(document);
   if (!data) throw new ServerError(`answers ${answer}, and not as sixscope does; see --server`);
@@ -238,7 +238,7 @@ function failure(document: unknown, answer: string): ApiAnswer {
   return { document: { error }, error };
 }
 
-/** An error without details that this version does not describe; its message says the same. */
+/** An error without the details that this version does not know; its message says the same. */
 function knownError(error: SentError): SentError {
   const { [error.code as ErrorCode]: kind } = Object.hasOwn(ERRORS, error.code) ? ERRORS : {};
   const details = kind && z.object(kind.details()).safeParse(error.details).data;

@@ -18,13 +18,13 @@ export const JOBS = integerParameter({
   option: { flags: "--jobs" },
 });
 
-/** The refusals that pass. */
+/** The codes of refusals that do not last. */
 const PASSING: readonly string[] = ["RATE_LIMITED", "TOO_MANY_PROBES"] satisfies ErrorCode[];
 
-/** How often a name is asked for again while a service refuses it; a window of its limit has a minute. */
+/** Tries of a name while a service refuses it; a window of its limit has a minute. */
 const MAX_TRIES = 60;
 
-/** The names in a text: one a line, each once, without what is behind a `#`. */
+/** The names in a text: one on each line, each once, without comments behind a `#`. */
 export function readNames(text: string): readonly string[] {
   const lines = text.split("\n").map((line) => (line.split("#")[0] as string).trim());
   return [...new Set(lines.filter((line) => line !== ""))];
@@ -32,10 +32,10 @@ export function readNames(text: string): readonly string[] {
 
 /**
  * Checks names, prints a line for each as soon as it is known, and returns the exit status: 1 if one does not
- * work. It waits while a service is over its limits. SIGINT ends it, and standard error says how many names it has
- * checked, because a file with its output is not the whole.
+ * work. It waits while a service is over its limits. SIGINT ends it, and standard error says how many names were
+ * checked, because the output is not complete.
  *
- * @param json true for one document a line instead; that of an error has the name too
+ * @param json true for one document on each line instead; the document of an error has the name too
  */
 export async function checkNames(
   names: readonly string[],

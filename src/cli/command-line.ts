@@ -12,7 +12,7 @@ import { print, say } from "./terminal.ts";
 import { addServerOptions, addTool, type ServerOptions } from "./tool-commands.ts";
 import { addWatchCommands } from "./watch.ts";
 
-/** Wrong usage; the parser itself has no fixed status for it. */
+/** The exit status for wrong usage; the parser has no fixed one. */
 const WRONG_USAGE = 2;
 
 /**
@@ -39,7 +39,7 @@ function withoutValue(word: string, _: number, [command]: readonly string[]): st
   return command !== "dns" && /^--(tcp|udp)$/.test(word) ? `${word}=` : word;
 }
 
-/** Columns of a terminal beside a term of the help, with less of which its description stands below it. */
+/** The least columns for a description beside its term; with fewer, it goes below. */
 const NARROWEST = 28;
 
 function formatItem(this: Help, ...item: Parameters<Help["formatItem"]>): string {

@@ -3,13 +3,13 @@ import bash from "./completion/sixscope.bash" with { type: "text" };
 import fish from "./completion/sixscope.fish" with { type: "text" };
 import zsh from "./completion/sixscope.zsh" with { type: "text" };
 
-/** The script that makes a shell complete the commands; it calls `sixscope __complete` for what can follow the words up to the cursor. */
+/** The scripts that make shells complete commands; they call `sixscope __complete` for the candidates at the cursor. */
 export const SCRIPTS = { bash, zsh, fish } as const;
 
 /**
  * The candidates for the last word: lines of a word, a tab and its meaning.
  *
- * @param words those of the command line behind `sixscope`; the last one is perhaps not complete
+ * @param words of the command line behind `sixscope`; the last one may not be complete
  */
 export function candidates(program: Command, words: readonly string[]): string[] {
   const last = words.at(-1) ?? "";

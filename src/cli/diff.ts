@@ -1,4 +1,4 @@
-/** `sixscope diff`: what is different between results, as watches compare them. */
+/** `sixscope diff`: the differences between results, as watches compare them. */
 import { parseForeign } from "../api/foreign.ts";
 import { reasonOf } from "../util/errors.ts";
 import { quote } from "../util/text.ts";
@@ -8,23 +8,23 @@ import { createScreen } from "./screen.ts";
 /** Exit statuses. */
 const STATUS = { same: 0, different: 1, wrong: 2 } as const;
 
-/** Of a file or of a line; the longest result of a tool has fewer. */
+/** Bytes of a file or a line; the longest result of a tool has fewer. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 const NO_RESULT = "one of the two is missing, or is not a result of a tool";
 
-/** Two documents, and the name that tells them from others of their files. */
+/** Two documents, and the name that identifies them in their files. */
 interface Pair {
   readonly name: string;
   readonly before?: unknown;
   readonly after?: unknown;
-  /** What they are about, if that differs. */
+  /** Their targets, if these differ. */
   readonly targets?: readonly string[];
 }
 
 /**
- * Compares two files with a document, or with one on each line, which are compared by what they are about; or
- * with `-`, the two documents on each line of standard input. Prints the differences, and returns the exit
+ * Compares two files that have one document, or one on each line; documents with the same target are compared. With
+ * `-`, it compares the two documents on each line of standard input. Prints the differences, and returns the exit
  * status: 0 without one, 1 with one, 2 if something cannot be read or compared.
  */
 export async function runDiff(
@@ -72,7 +72,7 @@ function differencesOf(before: unknown, after: unknown) {
   try {
     return compare(before, after);
   } catch (error) {
-    // A part of a document is not of its kind.
+    // A part of a document has another type.
     throw error instanceof TypeError ? new Error(NO_RESULT) : error;
   }
 }
@@ -92,7 +92,7 @@ async function* pairsOfInput(): AsyncGenerator<Pair> {
   }
 }
 
-/** The documents of two files, in pairs by their names; of files with one each, these two. */
+/** The documents of two files in pairs by their names; if each file has one document, these two. */
 async function* pairsOf(before: string, after: string): AsyncGenerator<Pair> {
   const [ones, others] = [await read(before), await read(after)];
   const [[first] = [], [second] = []] = [[...ones], [...others]];
@@ -106,7 +106,7 @@ async function* pairsOf(before: string, after: string): AsyncGenerator<Pair> {
 }
 
 /**
- * The document of a file, or those on its lines, by what they are about.
+ * The document of a file, or those on its lines, by target.
  *
  * @throws Error if there is none, or one that is not JSON
  */

@@ -43,7 +43,7 @@ export async function runDoctor(isJson: boolean, environment: NodeJS.ProcessEnv)
 
 type Check = (scene: Scene) => readonly Finding[] | Promise<readonly Finding[]>;
 
-/** The checks with the rights of whoever runs doctor, in the order of its lines. */
+/** The checks with the rights of the caller, in the order of their lines. */
 const OWN: readonly Check[] = [
   checkSecrets,
   checkRights,
@@ -55,7 +55,7 @@ const OWN: readonly Check[] = [
   checkOriginals,
 ];
 
-/** The checks with those of the service's user. */
+/** The checks with the rights of the service's user. */
 const AS_USER: readonly Check[] = [checkCopies, checkKeys, checkHistory, checkNats];
 
 /** Every finding; root has the rights of the service's user afterwards. */
@@ -88,10 +88,11 @@ export async function diagnose(environment: NodeJS.ProcessEnv): Promise<readonly
 }
 
 /**
- * The role that the settings are for: what the unit starts, else that of the process that runs with them.
+ * The role that the settings are for: the one that the unit starts, or else that of the process with these settings.
  *
  * @param start `ExecStart=` of the unit as systemd shows it; empty if nothing is installed, or systemd does not answer
- * @param status of a process with these settings: one with others, such as an agent by hand in the same folder, does not say what they are for
+ * @param status of a process with these settings; a process with other settings, such as an agent started by hand in the
+ *   same folder, says nothing of their role
  */
 export function roleOf(start: string, status: Pick<Status, "role"> | null): Status["role"] {
   if (start === "") return status?.role ?? "service";
@@ -103,7 +104,7 @@ function invisible({ userName }: InstalledService): Finding {
   return unknown(`only root and ${userName} may`, "ask as root", ASK_AS_ROOT);
 }
 
-/** The runtime reads the authorities that the service trusts at its start, so this process starts again with them. */
+/** Starts this process again with the authorities that the service trusts, which the runtime reads at its start. */
 function trustAuthorities({ [AUTHORITIES]: path }: NodeJS.ProcessEnv): void {
   if (!path || process.env[AUTHORITIES] === path) return;
   const argv = [process.execPath, ...(Bun.isStandaloneExecutable ? [] : [Bun.main])];

@@ -6,7 +6,7 @@ import { printable } from "../util/text.ts";
 
 type Hop = MtrResult["hops"][number];
 
-/** The columns of both formats: loss in percent, and the standard deviation of a sample as mtr has it. */
+/** The columns of both formats: loss in percent, and the standard deviation of a sample, as in mtr. */
 function columnsOf({ sent, unknown, received, last, avg, min, max, stdDev }: Hop) {
   const counted = sent - unknown;
   const factor = received > 1 ? Math.sqrt(received / (received - 1)) : 0;
@@ -34,7 +34,7 @@ function mtrReport({ hops, details }: MtrResult): string {
   const width = Math.min(longest, MAX_WIDTH);
   const lines = hops.map((hop) => {
     const { "Loss%": loss, Snt, ...times } = columnsOf(hop);
-    // mtr overwrites the last sign of 100.0%.
+    // mtr cuts the last character of 100.0%.
     const percent = ` ${loss.toFixed(1).padStart(4)}%`.slice(0, 6);
     const numbers = Object.values(times).map((time) => ` ${time.toFixed(1).padStart(5)}`);
     const host = hostOf(hop).padEnd(width);
@@ -65,5 +65,5 @@ function mtrJson({ target, hops, details }: MtrResult): string {
   return JSON.stringify({ report: { mtr, hubs } }, null, 4);
 }
 
-/** What mtr prints, made from a document of `/mtr`, by the name of the format. */
+/** The functions that print a document of `/mtr` as mtr does, by the name of the format. */
 export const FORMATS = { "mtr-report": mtrReport, "mtr-json": mtrJson } as const;

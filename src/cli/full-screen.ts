@@ -5,11 +5,11 @@ import { emitKeypressEvents, type Key } from "node:readline";
 const ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-/** A frame is shown at once, where the terminal knows synchronized updates. */
+/** Begin and end of a frame, which is shown at once if the terminal knows synchronized updates. */
 const BEGIN = "\x1b[?2026h\x1b[H";
 const END = "\x1b[?2026l";
 
-/** Erases a line, or all from it on, before it is written: behind a full line, the cursor stands on its last character. */
+/** Erase a line, or all from it on. Sent before a line is written, because behind a full line the cursor is on its last character. */
 const [LINE, REST] = ["\x1b[K", "\x1b[J"];
 
 /** Signals that end the program, although it handles them. */
@@ -61,11 +61,11 @@ export function openFullScreen(
   };
   const onKeypress = (_: unknown, { ctrl, name }: Key) => {
     const key = `${ctrl ? "ctrl-" : ""}${name}`;
-    // As the terminal itself stops a job: all of its processes, such as sudo.
+    // Stops all processes of the job, such as sudo, as the terminal itself does.
     if (key === "ctrl-z") process.kill(0, "SIGTSTP");
     else onKey(key);
   };
-  /** Writes the newest frame; a slow terminal misses those between. */
+  /** Writes the newest frame; a slow terminal misses earlier ones. */
   const write = async () => {
     isWriting = true;
     while (newest !== null && isShown) {

@@ -25,7 +25,7 @@ const PACKAGED_UNIT: Unit = [
   `EnvironmentFiles=${ENVIRONMENT_FILE}`,
 ];
 
-/** The settings of which one shows that the environment is of another service. */
+/** Settings that show that the environment is that of another service. */
 const OF_ANOTHER = ["SIXSCOPE_KEYS_FILE", "SIXSCOPE_WATCH_FILE", "STATE_DIRECTORY"];
 
 /** The service that is installed on this machine; see `installedService`. */

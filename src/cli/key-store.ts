@@ -14,14 +14,14 @@ import { INSTALLED, installedService, installedSettings } from "./installed.ts";
 /** How long a command waits for Valkey, in milliseconds. */
 const ANSWER_MS = 5_000;
 
-/** Changes a list of keys; what it throws leaves them as they are. */
+/** Changes a list of keys; if it throws, the keys stay as they are. */
 type Change = (keys: readonly KeyRecord[]) => readonly KeyRecord[];
 
-/** Where the service has its keys: its file, or Valkey. */
+/** The place where the service has its keys: its file, or Valkey. */
 export interface KeyStore {
-  /** For messages. */
+  /** The name of the place, for messages. */
   readonly place: string;
-  /** The file whose keys can be copied here; null if they are here already. */
+  /** The file whose keys can be copied to this place; null if this is that file. */
   readonly source: string | null;
   read(): Promise<readonly KeyRecord[]>;
   /** Changes the keys while no other `keys` command does. */
@@ -42,7 +42,7 @@ export function openKeyStore(environment: NodeJS.ProcessEnv): KeyStore {
   return { place, source: null, read, change: (change) => changeFile(place, change) };
 }
 
-/** The keys that instances share in Valkey, and the file whose keys can be copied there. */
+/** The keys that instances share in Valkey. The keys of the file can be copied there. */
 export function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): KeyStore {
   const name = namesBelow(prefix).keys;
   const place = publicUrl(url);
@@ -69,8 +69,8 @@ export function valkeyStore({ url, prefix }: ValkeyAddress, keysFile: string): K
 /**
  * The settings of the installed service, whose user root becomes; without one, those of the environment.
  *
- * @param what of the service belongs to its user, for messages
- * @param setting that names another one
+ * @param what the files of the service that belong to its user, for messages
+ * @param setting the variable that names another file
  * @throws KeyFileError for another user; ConfigError
  */
 export function settingsOfService(
@@ -134,7 +134,7 @@ async function changeFile(path: string, change: Change): Promise<void> {
 }
 
 /**
- * Does something while no other command that calls this does, for the files of a folder.
+ * Runs an action on the files of a folder while no other command runs one there.
  *
  * @param failure makes the error if the folder cannot be opened
  */

@@ -20,7 +20,7 @@ import { type CallEndpoint, configHere } from "./call-here.ts";
 import { type Answer, reportOf } from "./tool.ts";
 import { callerFor, type ServerOptions } from "./tool-commands.ts";
 
-/** Calls that run at once, because each has sockets of its own; an assistant makes a few. */
+/** Calls that run at once: each has its own sockets, and an assistant makes a few calls. */
 const MAX_CALLS = 16;
 
 const NEEDS_SERVER = "only a service sees your address; run sixscope mcp with --server URL";
@@ -48,7 +48,7 @@ class ToolServer extends Protocol<sdk.ServerRequest, sdk.ServerNotification, sdk
  */
 export async function runMcp(options: ServerOptions, command: Command, given: NodeJS.ProcessEnv) {
   const { server } = options;
-  // A model may do what a service lets its callers do, and not all that a user at the keyboard may.
+  // A model has the rights of a service's caller, not those of a user at the keyboard.
   const environment = { SIXSCOPE_PROBE_PORTS: "", SIXSCOPE_TARGETS_ALLOW: "", ...given };
   if (!server) configHere(environment);
   const callEndpoint = callerFor(options, command, environment);
@@ -201,7 +201,7 @@ function counter({ name, endpoint }: Tool, parameters: Readonly<Record<string, s
   };
 }
 
-/** The verdict of a document, or all that its report says; of several locations, a line for each. */
+/** The verdict of a document, or else its whole report; for several locations, a line for each. */
 function verdictOf(name: ToolName, document: { readonly locations?: readonly Answer[] }): string {
   const textOf = (outcome: Omit<Answer, "location">) => {
     const report = reportOf(name, outcome);
@@ -213,8 +213,8 @@ function verdictOf(name: ToolName, document: { readonly locations?: readonly Ans
 }
 
 /**
- * The result of a call: a text, and the document as the API gives it, if there is one. That of an error is not
- * what `outputSchema` describes, so it is a text only.
+ * The result of a call: a text, and the document of the API, if there is one. The document of an error does not match
+ * `outputSchema`, so it is only text.
  */
 function resultOf(text: string, document: Record<string, unknown> | undefined, isError: boolean) {
   const texts = document ? [text, JSON.stringify(document)] : [text];

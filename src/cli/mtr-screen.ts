@@ -17,9 +17,10 @@ import type { ApiAnswer, CallEndpoint } from "./call-here.ts";
 import { openFullScreen } from "./full-screen.ts";
 import type { Screen } from "./screen.ts";
 
-/** Columns of a history, which has a block for each round; and those of a table with it beside its causes and hosts. */
+/** Columns of a history, which has a block for each round. */
 const MIN_BLOCKS = 10;
 const MAX_BLOCKS = 60;
+/** The other columns of its table, without causes and hosts. */
 const FIXED = 20;
 
 const BLOCKS = [..."▁▂▃▄▅▆▇█"];
@@ -30,12 +31,12 @@ const TIMES = ["last", "best", "worst", "stdev"].map(
 
 const KEYS = "q quit p pause r reset d view n names";
 
-/** By hop: the time of each round in milliseconds, null where it was lost. */
+/** The time of each round in milliseconds by hop; null for a lost probe. */
 type History = ReadonlyMap<number, readonly (number | null)[]>;
 
 /** A run before its first event. */
 const NOTHING = {
-  /** Which of several runs: each has a bound on its rounds. */
+  /** The number of the run; a run has a bound on its rounds, and the next one follows. */
   run: 1,
   /** The rows of all rounds until now. */
   latest: undefined as MtrRound | undefined,
@@ -45,12 +46,12 @@ const NOTHING = {
 /** The choices of a user. */
 const CHOICES = {
   isPaused: false,
-  /** True if no probes leave until the pause ends, as where they leave from here. */
+  /** True if the run itself waits in the pause, which a run at a service does not. */
   isHeld: false,
-  /** All times instead of the history. */
+  /** True to show all times instead of the history. */
   showsTimes: false,
   hidesNames: false,
-  /** Lines above the first that is shown. */
+  /** Lines above the first shown line. */
   scrolled: 0,
 };
 
@@ -115,7 +116,7 @@ function tableOf(
   const rows = hops.map((hop, at): Row => {
     const { ip, loss, avg } = hop;
     const row = reported[at] as Row;
-    // The column of the cause says it.
+    // The column of the cause says it already.
     const notes = (row.cells.at(-1) as string[]).filter((note) => note !== causeNote(hop));
     const last = showsTimes
       ? [hop.last, hop.min, hop.max, hop.stdDev]
@@ -141,8 +142,8 @@ function tableOf(
 }
 
 /**
- * Shows runs one after the other on the whole terminal, until the user ends it. Each run has a bound on its
- * rounds; then the next one begins, with its own statistics.
+ * Shows runs one after the other on the whole terminal, until the user ends them. When a run has all of its rounds, the
+ * next one begins, with its own statistics.
  *
  * @returns the last result, or a draft of it, and the error that ended it, if any
  * @throws Error if the service cannot be asked
@@ -167,14 +168,14 @@ export async function runMtrScreen(
     const lines = mtrLines(view, screen.columns, screen.rows);
     full.draw(lines.map((line) => screen.text(line, screen.columns)));
   };
-  /** Ends the run with its result; at once if it has none yet, or at the second call. */
+  /** Ends the run with its result. Ends it at once if it has none yet, or at the second call. */
   const quit = () => {
     (live.latest?.round && !isOver ? enough : gone).abort(ENOUGH);
     isOver = true;
     release();
   };
   let held: PromiseWithResolvers<void> | null = null;
-  /** Lets a run go on that waits, which waits again after its next round while the pause lasts. */
+  /** Lets a waiting run go on; during a pause, it waits again after its next round. */
   const release = () => {
     held?.resolve();
     held = view.isPaused ? Promise.withResolvers() : null;

@@ -28,7 +28,7 @@ export function createScreen(
   onGone: () => void,
 ) {
   const canChange = isTerminal(TERM);
-  /** How many lines can be replaced. */
+  /** The number of lines that can be replaced. */
   let shown = 0;
   let written: Promise<unknown> = Promise.resolve();
   let failure: Error | undefined;
@@ -42,18 +42,18 @@ export function createScreen(
   };
   const replace = (table: readonly Line[]) => {
     if (isMuted) return;
-    // A line that wraps could not be found again.
+    // Lines are cut, because a wrapped line cannot be replaced.
     const lines = table.map((line) => `${screen.text(line, screen.columns - 1)}\n`);
     write(`${shown > 0 ? `\x1b[${shown}A\x1b[J` : ""}${lines.join("")}`);
     shown = lines.length;
   };
   const screen = {
     isTerminal: canChange,
-    /** How many characters a line has; no bound in a file or pipe. */
+    /** The characters of a line; no bound in a file or pipe. */
     get columns(): number {
       return canChange ? process.stdout.columns || DEFAULT_COLUMNS : Number.POSITIVE_INFINITY;
     },
-    /** How many lines a terminal has. */
+    /** The lines of a terminal. */
     get rows(): number {
       return process.stdout.rows || DEFAULT_ROWS;
     },
@@ -63,7 +63,7 @@ export function createScreen(
       shown = 0;
       write(lines.map((line) => `${screen.text(line, Number.POSITIVE_INFINITY)}\n`).join(""));
     },
-    /** Shows a table in place of the one before, its end if the terminal has fewer rows; only in a terminal. */
+    /** Shows a table in place of the one before, in a terminal only; its end if the terminal has fewer rows. */
     show(table: readonly Line[]): void {
       if (canChange) replace(table.slice(1 - screen.rows));
     },
@@ -72,13 +72,13 @@ export function createScreen(
       if (canChange) replace([]);
       screen.print(...table);
     },
-    /** Writes a document and ends its line; what is in its texts cannot rearrange a terminal. */
+    /** Writes a document as a line; its texts cannot rearrange a terminal. */
     writeJson(json: string): void {
       write(`${printableJson(json)}\n`);
     },
-    /** Writes what went wrong to standard error, behind all that was written before. */
+    /** Writes an error to standard error, behind all earlier output. */
     complain(message: string): void {
-      // Of a file or pipe, the columns are not known.
+      // A file or pipe has no columns.
       const lines = wrapped(`sixscope: ${printable(message)}`, process.stderr.columns);
       const text = lines.map((line) => `${line}\n`).join("");
       written = written.then(() => Bun.write(Bun.stderr, text));
@@ -92,7 +92,7 @@ export function createScreen(
       await written;
       if (failure) throw failure;
     },
-    /** The line as it is written; cut to `columns` characters, the last of them `…`. */
+    /** The text of a line, cut to `columns` characters, the last of them `…`. */
     text(line: Line, columns: number): string {
       const texts = line.map((part) => printable(typeof part === "string" ? part : part[1]));
       const isCut = texts.join("").trimEnd().length > columns;

@@ -27,10 +27,10 @@ import { Watcher } from "../watch/watcher.ts";
 import { openIcmpOrReason, openLog, openServices } from "./services.ts";
 import { invocation, rawSocketRemedy, say } from "./terminal.ts";
 
-/** How long the start waits for Valkey. */
+/** Milliseconds that the start waits for Valkey. */
 const VALKEY_GRACE_MS = 50;
 
-/** How long the end waits for a log that is not read. */
+/** Milliseconds that the end waits for a log that is not read. */
 const FLUSH_GRACE_MS = 1000;
 
 /**
@@ -135,7 +135,7 @@ export async function runServe(
   await Promise.race([lines.flush(), Bun.sleep(FLUSH_GRACE_MS)]);
 }
 
-/** What runs the watches, and tells the receiver of the settings of their changes. */
+/** Makes the watcher, which tells the receiver in the settings of changes. */
 function watchWith(
   services: Services & { readonly config: Config },
   log: Log,
@@ -174,7 +174,7 @@ function keyProblem(keyring: Keyring, areCurrent: boolean): string | null {
     : `see what is wrong: ${invocation()} doctor`;
 }
 
-/** That the service cannot trace, or not even ping, and what to do; null if it can. */
+/** A sentence that the service cannot trace, or not even ping, and what to do; null if it can. */
 function rawSocketProblem(icmp: Prober | NoIcmp, environment: NodeJS.ProcessEnv) {
   const withoutRaw = "unavailable" in icmp ? icmp : icmp.withoutRaw;
   if (withoutRaw === null) return null;

@@ -30,9 +30,9 @@ export function openLog(config: Config, environment: NodeJS.ProcessEnv) {
 }
 
 /**
- * Opens what handlers use, for the service, an agent and a command alike.
+ * Opens the services that handlers use, for the service, an agent and a command alike.
  *
- * @param metrics what counts the questions and notes the looks; empty where nobody reads it
+ * @param metrics counts the questions and notes the looks; empty if nobody reads it
  */
 export async function openServices(
   config: Config,
@@ -55,7 +55,7 @@ export async function openServices(
   return { config, icmp, gate, resolvers, networks, probeSlots, querySlots, look };
 }
 
-/** The engine without the capabilities that it needs no longer, or the reason why there is none. */
+/** Opens the prober, and drops the capabilities that it no longer needs; or returns why there is none. */
 export function openIcmpOrReason({ listen, metricsListen }: Config): Prober | NoIcmp {
   const hasLowPort = [...listen, ...metricsListen].some(
     (address) => address.kind === "tcp" && address.port < FIRST_UNPRIVILEGED_PORT,

@@ -91,7 +91,7 @@ export function addTool(
     if (file !== undefined && args.length > 0) wrong("a name and --file exclude each other");
     if (stream && file !== undefined) wrong("--stream shows one name; leave out --file");
     if (unserved) wrong(`only a service ${unserved}; name one with --server URL`);
-    // Of a tag, only the answer shows how many locations it means.
+    // Only the answer shows how many locations a tag means.
     if (format && (from === ALL_LOCATIONS || from?.includes(","))) wrong(ONE_LOCATION);
     const words =
       tool.name === "dns"
@@ -147,7 +147,7 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
       });
     }
     if (named === undefined) return [];
-    // A yes or no: the option says the one that is not the default.
+    // For a parameter with two words, the option means the one that is not the default.
     const [other, ...more] =
       bounds && "allowed" in bounds ? bounds.allowed.filter((word) => word !== fallback) : [];
     const isSwitch = other !== undefined && more.length === 0;
@@ -165,7 +165,7 @@ function optionRows(parameters: Parameters, isSetting: boolean) {
   });
 }
 
-/** The options that are given: texts for the API, and settings. Ends the command for a wrong one. */
+/** Reads the given options: texts for the API, and settings. Ends the command for a wrong one. */
 function readOptions(
   rows: ReturnType<typeof optionRows>,
   parameters: Parameters,
@@ -211,7 +211,7 @@ export function addServerOptions(command: Command, environment: NodeJS.ProcessEn
 }
 
 /**
- * Calls the service that is chosen, with its API key, or works here with the choices of the user. Ends the
+ * Makes the function that calls the chosen service with its API key, or works here with the user's choices. Ends the
  * command if others could read the key on its way.
  */
 export function callerFor(
@@ -229,7 +229,7 @@ export function callerFor(
   return callServer(server, key);
 }
 
-/** Adds the options of a tool that say what it prints. */
+/** Adds the options for the output of a tool. */
 function addOutputOptions(command: Command, { events }: Endpoint): void {
   command.option("--json", "print the JSON document of the API");
   if (events) command.option("--stream", "with --json, print one event a line");

@@ -28,20 +28,20 @@ export function inCommandWords(message: string, parameters: Parameters): string 
 
 /** How an answer is printed. */
 export interface Output {
-  /** The API's document instead of lines. */
+  /** True for the API's document instead of lines. */
   readonly json: boolean;
-  /** With `json`, one event a line (NDJSON). */
+  /** True, with `json`, for one event on each line (NDJSON). */
   readonly stream: boolean;
-  /** Makes what mtr prints, instead of lines. */
+  /** Formats the result as mtr does, instead of lines. */
   readonly format?: ((result: MtrResult) => string) | undefined;
-  /** The whole terminal, until the user ends it. */
+  /** True for the whole terminal, until the user ends the run. */
   readonly isFullScreen: boolean;
 }
 
 /** The answer of a location, or its error. */
 export type Answer = Outcome<Pick<ApiError["body"]["error"], "message" | "details">>;
 
-/** The answers of several locations, and what compares them. */
+/** The answers of several locations, and their comparison. */
 interface Several {
   readonly locations: Answer[];
   readonly details: Summary;
@@ -50,14 +50,14 @@ interface Several {
 /** Exit statuses of a tool. */
 const STATUS = { answered: 0, unanswered: 1, wrongUsage: 2 } as const;
 
-/** Why SIGINT ends a run, for who waits for its document. */
+/** The message after SIGINT, in place of a document. */
 const INTERRUPTED = "interrupted, so there is no result";
 
 const statusOf = (isAnswered: boolean) => (isAnswered ? STATUS.answered : STATUS.unanswered);
 
 /**
- * Asks a question, prints the answer as it comes, and returns the exit status. SIGINT ends the work and
- * shows what there is, which is no document; a reader that goes away ends it too.
+ * Asks a question, prints the answer as it comes, and returns the exit status. SIGINT ends the run, which then prints
+ * the part that it has, but no document. A reader that goes away ends the run too.
  *
  * @throws Error if the service cannot be asked
  */
@@ -93,11 +93,11 @@ export async function runTool(
     if (several) return;
     const wait = waitText(event, data);
     if (wait !== undefined) {
-      // What is shown goes on below it.
+      // The table goes on below the message.
       screen.show([]);
       return screen.complain(wait);
     }
-    // Rounds of a day would fill the memory.
+    // Merged, because the rounds of a day would fill the memory.
     const { merge } = reporterOf(name);
     if (merge) events.splice(0, 1, merge(events[0], data));
     else events.push(data);
@@ -142,7 +142,7 @@ export function reportOf(name: ToolName, { result, error }: Omit<Answer, "locati
   return document && report(document);
 }
 
-/** Prints what a tool says: its table, which a terminal changes while the tool runs, then its end. */
+/** Prints the report of a tool: its table, which a terminal changes while the tool runs, then its end. */
 function toolView(
   name: ToolName,
   { endpoint, parameters }: Question,
@@ -153,7 +153,7 @@ function toolView(
   // The replies of resolvers are tables of their own, which do not grow.
   const grows = draft !== undefined && name !== "dns" && !isAtOnce;
   const [subject = ""] = Object.keys(endpoint.parameters).map((key) => parameters[key] ?? "");
-  // A ping can have many rows, and none changes.
+  // A ping can have many rows, none of which changes.
   const isListed = name === "ping";
   const isInPlace = !isListed && screen.isTerminal;
   let isBegun = false;
@@ -184,7 +184,7 @@ function toolView(
     });
     return areAnswered.length > 0 && areAnswered.every(Boolean);
   };
-  // Only the answer shows if `from` means one location or several.
+  // With `from`, only the answer shows whether there are several locations.
   if (!(FROM in parameters)) begin();
   return {
     print,

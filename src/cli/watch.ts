@@ -37,7 +37,7 @@ export function addWatchCommands(program: Command, environment: NodeJS.ProcessEn
   )
     .argument("<line...>", "the watch, or several of them")
     .action(async (words: string[], _: object, command: Command) => {
-      // Several lines, or one of several words.
+      // Several lines, or one line of several words.
       const lines = words.some((word) => /\s/.test(word)) ? words : [words.join(" ")];
       print(await addWatches(lines, settings(), command));
     });
@@ -68,7 +68,7 @@ function parseSince(text: string): string {
   throw new InvalidArgumentError("It must be a time such as 2027-01-31T12:00:00Z or 24h.");
 }
 
-/** The name of a watch in words: without how often it runs. */
+/** The name of a watch from the words of its line: all but `every=`. */
 const nameOf = (words: readonly string[]) =>
   words
     .flatMap((word) => word.split(/\s+/))
@@ -81,7 +81,7 @@ const nameOf = (words: readonly string[]) =>
  * @throws WatchError if it cannot be read or written
  */
 async function changeFile({ watchFile }: Settings, change: (text: string) => string) {
-  // What a link leads to is replaced, and not the link.
+  // The target of a link is replaced, not the link.
   const path = attempt(() => realpathSync(watchFile)) ?? watchFile;
   const advice = `let ${ownName()} read and write ${path}, or set ${SETTING}`;
   const failure = (reason: string) =>
@@ -95,7 +95,7 @@ async function changeFile({ watchFile }: Settings, change: (text: string) => str
   return path;
 }
 
-/** `sixscope watch add LINE…`: ends the command for a line that is not valid, and then adds none. */
+/** `sixscope watch add LINE…`: adds all lines, or ends the command if one is not valid. */
 async function addWatches(lines: readonly string[], settings: Settings, command: Command) {
   const rules = scheduleRules(settings);
   const added = lines.map((line) => {
@@ -135,7 +135,7 @@ async function removeWatch(name: string, settings: Settings) {
 const notWatched = (name: string) =>
   new WatchError(`${quote(name)} is not watched; see ${invocation()} watch list`);
 
-/** Cells as a line; those that are not known are left out. */
+/** Cells as a line, without cells that are not known. */
 const lineOf = (...cells: readonly (string | number | false | null | undefined)[]) =>
   printable(
     cells.filter((cell) => cell !== null && cell !== undefined && cell !== false).join("  "),
@@ -144,7 +144,7 @@ const lineOf = (...cells: readonly (string | number | false | null | undefined)[
 const nothingWatched = () =>
   `nothing is watched yet; begin as with: ${invocation()} watch add check www.example.com every=5m`;
 
-/** `sixscope watch list`: what is watched, and how it is. */
+/** `sixscope watch list`: the watches and their verdicts. */
 async function listWatches(json: true | undefined, settings: Settings) {
   const document = await askWatches(settings);
   if (json) return JSON.stringify(document);
@@ -159,7 +159,7 @@ async function listWatches(json: true | undefined, settings: Settings) {
   return [...wrong, ...lines].join("\n") || nothingWatched();
 }
 
-/** `sixscope watch show NAME`: what a watch has seen, and its changes. */
+/** `sixscope watch show NAME`: the runs of a watch in parts of the time, and its changes. */
 async function showWatch(
   name: string,
   sinceMs: number,

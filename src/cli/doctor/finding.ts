@@ -12,13 +12,13 @@ export interface Finding {
   /** Null if there is nothing to do, or the outcome says it. */
   readonly advice: string | null;
   /**
-   * The command that does it as root, quoted for a shell; words in capitals are for what only the operator
+   * The command that does it as root, quoted for a shell; words in capitals stand for values that only the operator
    * knows. Null if no plain command does it.
    */
   readonly run: string | null;
 }
 
-/** Everything that checks look at. */
+/** The evidence that checks look at. */
 export interface Scene {
   readonly config: Config;
   /** Null if none is installed. */
@@ -42,7 +42,7 @@ export function trying(tried: string) {
       ...{ state, tried, outcome, advice, run: run && formatCommand(run) },
     });
   return {
-    /** It is as it should be. */
+    /** All is well. */
     ok: (outcome: string): Finding => ({ state: "ok", tried, outcome, advice: null, run: null }),
     /** It works and may fail later, or only some setups need it. */
     warning: finding("warning"),
@@ -59,10 +59,10 @@ export function formatFinding({ state, tried, outcome, advice, run }: Finding): 
   return [line, advice ?? [], run === null ? [] : `run: ${run}`].flat().join("; ");
 }
 
-/** Applies settings. */
+/** The command that applies settings. */
 export const RESTART: Command = ["systemctl", "restart", "sixscope"];
 
-/** The runtime reads the PEM file that it names at its start. */
+/** The variable that names a PEM file, which the runtime reads at its start. */
 export const AUTHORITIES = "NODE_EXTRA_CA_CERTS";
 
 export const TRUST_ADVICE = `set ${AUTHORITIES} to a PEM file with the certificate's authority`;

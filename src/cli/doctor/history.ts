@@ -7,7 +7,7 @@ import { type Finding, type Scene, trying } from "./finding.ts";
 
 const MB = 1_000_000;
 
-/** Checks that what watches see is kept, and that there is room for it; nothing where nothing was watched. */
+/** Checks that the history of watches is kept, and that there is room for it; no finding if nothing was watched. */
 export function checkHistory({ config, status, setting }: Scene): readonly Finding[] {
   const { historyFile, historyMaxMb } = config;
   const files = ["", "-wal", "-shm"].flatMap(

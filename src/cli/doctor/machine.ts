@@ -29,7 +29,7 @@ export function checkRights({
   return [warning(`${icmp.withoutRaw.unavailable}, so targets can only be pinged`, remedy)];
 }
 
-/** What was tried in each step of `here` that doctor shows; it asks the resolvers itself. */
+/** The attempts of the steps of `here` that doctor shows; doctor asks the resolvers itself. */
 const TRIED: Readonly<Partial<Record<HereStep["name"], string>>> = {
   kernel: "see whether the kernel has IPv6",
   link: "see whether the link is up",
@@ -50,9 +50,9 @@ const CONTAINER_MARKS = ["/run/.containerenv", "/.dockerenv"];
 const CONTAINER_ADVICE = "a container without IPv6 needs --network=host or a network that has it";
 
 /**
- * Checks what the machine gives to every program, which takes four to six seconds.
+ * Checks the network of the machine, which takes four to six seconds.
  *
- * @param servers the resolvers of the settings, for what is beyond the gateway; none if they are not known
+ * @param servers the resolvers of the settings, to test the path beyond the gateway; none if they are not known
  */
 export async function checkMachine(
   servers: readonly DnsServer[] = [],
@@ -68,7 +68,7 @@ export async function checkMachine(
     return tried ? [{ state, tried, outcome: text.replace(/\.$/, ""), advice, run: null }] : [];
   });
   const isBlind = prober === null || prober.withoutRaw !== null;
-  // What else was skipped was not in question, or the problem explains it.
+  // Other steps were skipped because they do not matter, or because the problem explains them.
   const hasUnknown = isBlind && findings.every(({ state }) => state !== "problem");
   return [...findings.filter(({ state }) => hasUnknown || state !== "unknown"), checkClock()];
 }
@@ -76,7 +76,7 @@ export async function checkMachine(
 /**
  * Checks that a time service keeps the clock right.
  *
- * @param errorUs how far off the clock is at most, as far as the kernel knows
+ * @param errorUs the kernel's bound on the error of the clock, in microseconds
  */
 export function checkClock(errorUs: number = clockErrorUs()): Finding {
   /** The kernel counts up to this error while nothing sets the clock; linux/timex.h, NTP_PHASE_LIMIT. */
