@@ -19,7 +19,7 @@ const COLUMNS = [
 ] as const;
 
 /** A step that has ended or, without a status, still runs. */
-interface StepRow {
+export interface StepRow {
   readonly name: string;
   readonly ip?: string;
   readonly status?: keyof typeof TONES;

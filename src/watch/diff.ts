@@ -81,7 +81,6 @@ function compare(before: AnyDocument, after: AnyDocument): Difference[] {
   );
   const tool = toolOf(before);
   if (tool === null || tool !== toolOf(after)) return ofVerdict;
-  const runs = [before, after].map(addressesOf);
   const both = <Document>(compareThem: (before: Document, after: Document) => Difference[]) =>
     compareThem(before as Document, after as Document);
   const own = {
@@ -93,7 +92,8 @@ function compare(before: AnyDocument, after: AnyDocument): Difference[] {
     mtu: () => [...both(pathDifferences), ...both(compareMtu)],
     trace: () => both(pathDifferences),
   }[tool]();
-  return [...ofVerdict, ...sets("addresses", "addresses", runs[0] ?? [], runs[1] ?? []), ...own];
+  const ofAddresses = sets("addresses", "addresses", addressesOf(before), addressesOf(after));
+  return [...ofVerdict, ...ofAddresses, ...own];
 }
 
 /** The verdict of a document, or its error instead; `key` is the code that is compared. */
@@ -149,8 +149,8 @@ function findings(
     const [step = "", finding = ""] = each.split(" ");
     const isNew = now.has(each);
     const text = `The step ${step} ${isNew ? "finds" : "does not find any more"}: ${inWords(finding)}.`;
-    const [is, not] = [finding, null];
-    return { kind: "finding", text, before: isNew ? not : is, after: isNew ? is : not, step };
+    const [before, after] = isNew ? [null, finding] : [finding, null];
+    return { kind: "finding", text, before, after, step };
   });
 }
 

@@ -44,26 +44,16 @@ const inputOf = ({ name, problem }: ProblemOfProps) => ({
 
 /** A text field with its label and its hint; the component that has the field shows its error. */
 export function TextField(props: TextFieldProps) {
-  const {
-    name,
-    label,
-    note,
-    hint = note,
-    example,
-    value,
-    onValue,
-    problem = null,
-    kind = "text",
-  } = props;
+  const { name, kind = "text", note, hint = note, onValue, problem = null } = props;
   return (
     <div class={`field ${kind}`}>
-      <label for={name}>{label}</label>
+      <label for={name}>{props.label}</label>
       <input
         name={name}
         type={kind === "password" ? "password" : "text"}
         inputmode={kind === "number" ? "numeric" : undefined}
-        value={value}
-        placeholder={example}
+        value={props.value}
+        placeholder={props.example}
         required={!props.isOptional}
         autocomplete="off"
         autocapitalize="off"

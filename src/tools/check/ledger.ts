@@ -36,7 +36,7 @@ export type Found = Partial<Attempt>;
 export const isIpv6 = (ip: string) => ip.includes(":");
 
 /** The rows of IPv6, and those of IPv4. */
-export const byFamily = (rows: readonly Attempt[]) =>
+export const byFamily = <Row extends Pick<Attempt, "ip">>(rows: readonly Row[]) =>
   [rows.filter(({ ip }) => isIpv6(ip)), rows.filter(({ ip }) => !isIpv6(ip))] as const;
 
 /** True if an attempt worked. */

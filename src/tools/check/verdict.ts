@@ -378,16 +378,13 @@ function ofWorking(facts: Facts): Verdict {
   return conclude(facts, finding, first, warning);
 }
 
-/** The conclusions in order; the first that applies is the verdict, and if none does, the name works. */
-const CONCLUSIONS = [
-  ...[ofNoAddress, ofNoWorking, ofNoneProven, ofSomeWorking],
-  ...[ofDoubted, ofNoneRead, ofUnsteady],
-];
-
-function verdictOnName(facts: Facts): Verdict {
-  for (const conclusion of CONCLUSIONS) {
-    const verdict = conclusion(facts);
-    if (verdict) return verdict;
-  }
-  return ofWorking(facts);
-}
+/** The first of the conclusions that applies. */
+const verdictOnName = (facts: Facts): Verdict =>
+  ofNoAddress(facts) ??
+  ofNoWorking(facts) ??
+  ofNoneProven(facts) ??
+  ofSomeWorking(facts) ??
+  ofDoubted(facts) ??
+  ofNoneRead(facts) ??
+  ofUnsteady(facts) ??
+  ofWorking(facts);

@@ -19,7 +19,7 @@ export const PARTS = {
 /** The part of an address that a digit belongs to. */
 export type Part = keyof typeof PARTS;
 
-/** Hex digits of an address from one to before another, and what they are. */
+/** The hex digits from `from` to before `to`, and their part. */
 type Span = readonly [from: number, to: number, part: Part];
 
 const DIGITS = 32;
@@ -29,7 +29,7 @@ type Mechanism = NonNullable<Validation["details"]["embeddedIPv4"]>[number]["mec
 /** Where most mechanisms put the IPv4 address. */
 const AT_END: readonly Span[] = [[24, DIGITS, "ipv4"]];
 
-/** Where the others put it, and what surrounds it. */
+/** Where the other mechanisms put it, and the parts around it. */
 const EMBEDDED: Readonly<Partial<Record<Mechanism, readonly Span[]>>> = {
   "6to4": [[4, 12, "ipv4"]],
   teredo: [

@@ -1,43 +1,43 @@
 import type { TraceResult } from "../../../tools/trace/result.ts";
 
-/** A path, as results show it. */
+/** A path in a result. */
 export type Path = NonNullable<TraceResult["details"]["paths"]>[number];
 
-/** Threads that a closed bundle shows; more are shown in proportion. */
+/** The most threads that a closed bundle shows; more are shown in proportion. */
 const MOST_CLOSED = 16;
 
-/** Paths that open; of more, there is a list. */
+/** The most paths of a bundle that opens; more are listed. */
 export const MOST_OPEN = 32;
 
-/** Pixels between two threads, from the outer ones to the edge, and for the cross of one that ends there. */
+/** Pixels between two threads, from the outer threads to the edge, and for the cross of a lost thread. */
 const APART = 9;
 const EDGE = 10;
 const CROSS = 3;
 
 /** The part of a way where its paths differ. */
 export interface Bundle {
-  /** The path whose hops the way shows: the first that reaches the target, if one does. */
+  /** The path whose hops the way shows: the first that reaches the target, or else the first. */
   readonly main: Path;
-  /** The hop that all have in common before it, 0 for this machine. */
+  /** The last common hop before the bundle, 0 for this machine. */
   readonly near: number;
-  /** The hop of the main path at which those that arrive join again. */
+  /** The hop of the main path at which the paths join again. */
   readonly far: number;
-  /** The paths, with those that end inside first. */
+  /** The paths, those that end inside first. */
   readonly threads: readonly {
     /** The index of the path. */
     readonly path: number;
     readonly isLost: boolean;
-    /** Where routers are that no other path has, as shares of its length. */
+    /** The places of routers that no other path has, as shares of its length. */
     readonly routers: readonly number[];
   }[];
 }
 
-/** Where paths part and join; null if there are not several, or if they do not join. */
+/** Where paths part and join; null for one path, and if they do not join. */
 export function bundleOf(paths: readonly Path[]): Bundle | null {
   const main = paths.find(({ reached }) => reached) ?? paths[0];
   if (main === undefined || paths.length < 2) return null;
   const ways = paths.map(({ addresses }) => addresses);
-  // Where none arrives, all may still come to one last router.
+  // If no path reaches the target, all may still reach one last router.
   const joined = paths.filter(({ reached }) => reached === main.reached);
   const shortest = Math.min(...joined.map(({ addresses }) => addresses.length));
   const isAt = (hop: number) => ways.every((way) => way[hop - 1] === main.addresses[hop - 1]);
@@ -49,7 +49,7 @@ export function bundleOf(paths: readonly Path[]): Bundle | null {
   let rest = 0;
   while (rest < shortest - near && isBefore(rest + 1)) rest++;
   if (rest === 0) return null;
-  // Those that end on the way end inside.
+  // Paths that end on the way must end inside the bundle.
   const lost = paths.filter((path) => !joined.includes(path));
   const longest = Math.max(0, ...lost.map(({ addresses }) => addresses.length));
   rest = Math.min(rest, Math.max(1, main.addresses.length - longest));
@@ -72,7 +72,7 @@ export function bundleOf(paths: readonly Path[]): Bundle | null {
 export const halfOf = ({ threads }: Bundle, isOpen: boolean, band: number) =>
   isOpen ? Math.max(band / 2, ((threads.length - 1) * APART) / 2 + EDGE) : band / 2;
 
-/** The threads of a bundle between two places: each with its line, its routers, and where it ends inside. */
+/** The threads of a bundle between two places, each with its line, its routers, and its end inside. */
 export function layBundle(
   { threads }: Bundle,
   { from, to, y, half, isOpen }: Record<"from" | "to" | "y" | "half", number> & { isOpen: boolean },

@@ -12,7 +12,7 @@ import { ByPlace, isUntested, Tried } from "./tried.tsx";
 import { ON_ONE_SCALE, type Scale, Way, type WayProps } from "./way.tsx";
 import { type End, isMixed, shortMs } from "./way-marks.tsx";
 
-/** The name, the way over each family, what was tried, and behind buttons the steps and the hops. */
+/** The name, the way over each family, the attempts, and behind buttons the steps and the hops. */
 export const checkView: View<CheckDocument> = {
   hasOwnFacts: true,
   hasOwnComparison: true,
@@ -45,7 +45,7 @@ export const checkView: View<CheckDocument> = {
   },
 };
 
-/** The steps; of a run that was stopped, those that had not ended say so. */
+/** The steps. After a run that was stopped, the steps that had not ended say so. */
 const endedSteps = ({ steps }: CheckDocument, isRunning: boolean) =>
   isRunning
     ? steps
@@ -73,7 +73,7 @@ function scaleOf({ all, isRunning }: Asked<CheckDocument>): Scale {
   };
 }
 
-/** The way over IPv6, and what came of it. */
+/** The way over IPv6, and its ends. */
 function wayOf(document: CheckDocument, isCheckRunning: boolean): Omit<WayProps, keyof Scale> {
   const { verdict, attempts = [], path } = document.details;
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
@@ -122,13 +122,10 @@ function Check({ document, asked }: { document: CheckDocument; asked: Asked<Chec
           hops={[]}
           ends={[{ text: "no address", note: "", tone: "bad", ms: null }]}
           unknown=""
-          break={{
-            after: 0,
-            text: lastSentence(nameText ?? ""),
-          }}
+          break={{ after: 0, text: lastSentence(nameText ?? "") }}
         />
       ) : (
-        // Its place is there as soon as it is asked for.
+        // Its place is there as soon as the resolvers are asked.
         names &&
         (nameText !== null || asked.isRunning) && (
           <section class="part">
@@ -158,19 +155,19 @@ const lastSentence = (text: string) =>
     .at(-1)
     ?.replace(/\.$/, "") ?? "";
 
-/** Ends that are drawn: whoever has more reads the table. */
+/** Ends that are drawn at most; the table has all. */
 const MOST_ENDS = 5;
 
 /** The parts of a transaction, in their order. */
 const PARTS: readonly Kind[] = ["connect", "handshake", "request"];
 
-/** What came of an address: the time of its connections, or how the first part that failed did. */
+/** The outcome at an address: the time of its connections, or the failure of the first part that failed. */
 function endOf(ip: string, rows: readonly Row[]): End {
   const parts = PARTS.flatMap((kind) => rows.find((row) => row.kind === kind) ?? []);
   const [connect] = parts;
   const ms = connect?.rtt?.median ?? null;
   const made = connect?.made ?? 0;
-  // A part is tried where the one before has worked.
+  // A part is tried only after the part before it has worked.
   const failed = parts.reduce((sum, part) => sum + part.made - part.worked, 0);
   const shared = { note: ip, ms, attempts: { made, failed } };
   if (made > 0 && failed === 0) return { ...shared, text: `${shortMs(ms ?? 0)} ms`, tone: null };
@@ -184,7 +181,7 @@ function endOf(ip: string, rows: readonly Row[]): End {
   };
 }
 
-/** The ends of a way: the addresses that work as one, then the others, alike ones together. */
+/** The ends of a way: first the addresses that work, as one, then the others; like ends are one. */
 function endsOf(addresses: readonly (readonly [ip: string, rows: readonly Row[]])[]): End[] {
   const ends = addresses.map(([ip, rows]) => endOf(ip, rows));
   const hasMixed = ends.some(isMixed);
@@ -212,7 +209,7 @@ function reasonWord({ kind, failed }: Row): string {
   return kind === "handshake" ? "no TLS" : "hangs";
 }
 
-/** Where the way breaks: where the document says so, before the site if that is at fault, or here. */
+/** The break of the way: at the place in the document, before the site, or on this side; null if the way does not break. */
 function breakOf({ port, details }: CheckResult, hops: number): Break | null {
   const { code, fault, answer } = details.verdict;
   if (code === "works" || fault === null || !["no", "not-from-here"].includes(answer)) return null;
@@ -230,7 +227,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
   compare: "IPv6 and IPv4",
 };
 
-/** Steps by what they are about, in the order of the first of each. */
+/** Steps by subject, in the order of the first step of each. */
 function groupsOf<Each extends CheckDocument["steps"][number]>(steps: readonly Each[]) {
   const of = ({ name, ip }: Each) =>
     HEADINGS[name] ?? (WITH_ADDRESS.includes(name) ? (ip ?? "") : `Path to ${ip}`);

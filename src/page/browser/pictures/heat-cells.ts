@@ -7,16 +7,16 @@ export const KINDS = ["ahead", "unknown", "ignored", "h1", "h2", "h3", "h4", "h5
 
 export type Kind = (typeof KINDS)[number];
 
-/** Up to how many milliseconds above the least time of its hop a shade goes; the last one has no end. */
+/** The greatest milliseconds above the least time of a hop for each shade; the last shade has no end. */
 const SHADES_MS = [1, 3, 8, 18];
 
 /** Cells of a strip: on a phone, each has 3 px with its gap. */
 const MAX_CELLS = 105;
 
-/** What the cells of a hop depend on beside its times. */
+/** The fields that cells of a hop depend on beside its times. */
 type Cause = Pick<MtrHop, "ip" | "min" | "cause">;
 
-/** By round from 0: its round-trip time in milliseconds, or null if it had no answer. */
+/** Round-trip times in milliseconds by round from 0; null for a round without an answer. */
 type Times = (number | null | undefined)[];
 
 /** The times of each hop, from the events of a run. */
@@ -32,7 +32,7 @@ export const timesOf = foldOf(
   },
 );
 
-/** The kind of one round of a hop, as its place in `KINDS`. */
+/** The index in `KINDS` of one round of a hop. */
 function rankOf(ms: Times[number], { ip, min, cause }: Cause): number {
   if (ms === undefined) return KINDS.indexOf("unknown");
   if (ms === null) return KINDS.indexOf(ip === null || cause === "replies" ? "ignored" : "lost");

@@ -14,7 +14,7 @@ const ROW = 36;
 
 const timeText = (ms: number | null) => (ms === null ? "–" : formatMs(ms));
 
-/** The numbers that matter most; on a phone, those that are not `extra`. */
+/** The most important numbers; a phone shows those that are not `extra`. */
 const NUMBERS: readonly [name: string, kind: string, content: (hop: MtrHop) => Child][] = [
   ["Lost", "number", lostText],
   ["Best", "number extra soft", ({ min }) => timeText(min)],
@@ -22,7 +22,7 @@ const NUMBERS: readonly [name: string, kind: string, content: (hop: MtrHop) => C
   ["Slow 5 %", "number extra soft", ({ p95 }) => timeText(p95)],
 ];
 
-/** How many probes were lost, of those whose fate is known; a hop that never answers has lost none. */
+/** The lost probes among those whose fate is known; a hop that never answers has lost none. */
 function lostText(hop: MtrHop): Child {
   const { ip, sent, unknown, cause } = hop;
   if (ip === null || sent === unknown) return "–";
@@ -35,7 +35,7 @@ function lostText(hop: MtrHop): Child {
   );
 }
 
-/** The hops as those of a way, whose time is the median; one that is waited for while later ones answer has no row. */
+/** The hops as those of a way, with the median as their time. A hop that has not answered while later ones have has no row. */
 function wayOf({ hops }: MtrDocument) {
   const rows = new Map(hops.map((hop) => [hop.hop, hop]));
   return Array.from({ length: hops.at(-1)?.hop ?? 0 }, (_, at) => {
@@ -54,7 +54,7 @@ export const heatView: View<MtrDocument> = {
     const { times } = timesOf(parts as readonly MtrRound[]);
     const tints = tintsOf(all.map(wayOf));
     const now = isRunning ? told / roundsPerCell(rounds) : 0;
-    // A document that came with a link or a file has no rounds.
+    // A document from a link or a file has no rounds.
     const strip = (content: Child) => <td class="strip soft">{parts.length > 0 && content}</td>;
     const rows = segmentsOf(wayOf(document), tints).flatMap(({ hops, ...network }) =>
       hops.map((hop, at) => ({ ...network, hop, isFirst: at === 0 })),
@@ -118,7 +118,7 @@ export const heatView: View<MtrDocument> = {
   },
 };
 
-/** What does not become wider where there are many rounds. */
+/** Strokes that keep their width if there are many rounds. */
 const STROKE = {
   "stroke-width": 2,
   "stroke-linecap": "round",

@@ -9,7 +9,7 @@ const COPIED_MS = 1500;
 /** A text, which may take some time. */
 type Text = string | Promise<string>;
 
-/** A button that copies a text, or says why there is none; its name is the label, or says what it copies. */
+/** A button that copies a text, or says why it cannot; its name is the label, or says what it copies. */
 export function Copy(props: { text: () => Text; subject?: string; label?: string }) {
   const { text, subject, label } = props;
   const [outcome, setOutcome] = useState("");
@@ -34,7 +34,7 @@ export function Copy(props: { text: () => Text; subject?: string; label?: string
   );
 }
 
-/** Without HTTPS, browsers have no clipboard for pages but this one. */
+/** Copies a text, also without HTTPS, where browsers have no other clipboard. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return await navigator.clipboard.writeText(text);
   const focused = document.activeElement as HTMLElement | null;
@@ -47,7 +47,7 @@ async function copyText(text: string): Promise<void> {
   focused?.focus({ preventScroll: true });
 }
 
-/** A text whose names and addresses break behind their dots and colons rather than anywhere, and whose numbers do not. */
+/** A text whose names and addresses break behind dots and colons, and whose numbers do not break. */
 export function Breakable({ text }: { text: string }) {
   return (
     <>
@@ -73,7 +73,7 @@ export function Value({ text }: { text: string }) {
   );
 }
 
-/** Names and what they are. */
+/** Facts: names and their values. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   if (facts.length === 0) return null;
   return (
@@ -131,7 +131,7 @@ export function Who({ host, notes }: { host: Host; notes: readonly string[] }) {
   );
 }
 
-/** The tools that can go on with a host, by their labels. */
+/** The tools for a host, by their labels. */
 const NEXT = { Ping: "ping", Trace: "trace", mtr: "mtr", DNS: "dns" } as const;
 
 /** The menu of a host: its address, and the tools. */

@@ -15,7 +15,7 @@ interface PathsProps {
   onAlone(path: number): void;
 }
 
-/** The paths to a target, with a link for each, and the hops of all, with the paths that lead there. */
+/** The paths to a target, each with a link, and the hops of all, each with the paths that lead there. */
 export function Paths({ paths, nodes, linkOf, alone, onAlone }: PathsProps) {
   const byNode = new Map(
     nodes.map((node) => [

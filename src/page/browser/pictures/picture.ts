@@ -7,11 +7,11 @@ export interface Asked<Document = object> {
   /** The events of the document's run; none if it came with a link or a file. */
   readonly parts: readonly object[];
   readonly isRunning: boolean;
-  /** True if the way is shown elsewhere, above those of other places. */
+  /** True if the way is shown elsewhere, above the ways of other places. */
   readonly isBeside?: boolean;
-  /** The values of all options, also of those that have their default. */
+  /** The values of all options, defaults too. */
   readonly values: Readonly<Record<string, string>>;
-  /** A link to the answer that is shown. */
+  /** A link to the shown answer. */
   linkToAnswer(): Promise<string>;
   /** The URL of the same question with other values. */
   linkTo(values: Readonly<Record<string, string>>): string;
@@ -23,21 +23,21 @@ export interface View<Document = never> {
   figure?(document: Document, asked: Asked<Document>): Child;
   /** The way to the target from one of several places, which are shown below each other. */
   way?(document: Document, asked: Asked<Document>, place: string): Child;
-  /** What to do about the answer, above the ways of several places. */
+  /** The advice, above the ways of several places. */
   advice?(document: Document, asked: Asked<Document>): Child;
   /** A picture of all places. */
   overPlaces?(places: readonly { location: string; document: Document }[]): Child;
   /** Shown instead of the tables; null to show the tables. */
   insteadOfTables?(document: Document, asked: Asked<Document>): Child;
-  /** What opens on demand, below the rest. */
+  /** Parts that open on demand, below the rest. */
   more?(document: Document, asked: Asked<Document>): Child;
-  /** True if the picture says what the facts of the report say. */
+  /** True if the picture shows the facts of the report. */
   readonly hasOwnFacts?: boolean;
-  /** True if the picture of all places says what the table that compares them does; each place by itself is folded. */
+  /** True if the picture of all places replaces the table that compares them; each place by itself is folded. */
   readonly hasOwnComparison?: boolean;
-  /** What opens the tables, if they are folded. */
+  /** The label that opens the tables, if they are folded. */
   readonly folded?: string;
-  /** How many rows a table shows, which are the last ones. */
+  /** The number of last rows that a table shows. */
   readonly maxRows?: number;
   /** A button for a run that asks again and again, each time with these values. */
   readonly repeat?: {

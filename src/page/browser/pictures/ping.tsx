@@ -2,7 +2,7 @@ import { formatMs, roundUp } from "../../../tools/numbers.ts";
 import { type PingDocument, samplesOf } from "../../../tools/ping/report.ts";
 import type { View } from "./picture.ts";
 
-/** Samples that a run that goes on shows. */
+/** The last samples that are shown of a run that goes on. */
 const SHOWN = 60;
 
 /** Shares of the height: above the greatest time, and below the zero. */
@@ -12,7 +12,7 @@ const BOTTOM = 10;
 /** Share of the width for the labels of the lines. */
 const RIGHT = 6;
 
-/** A dot for each reply, a cross for each loss, and lines at the least and the greatest time; and a run that goes on. */
+/** A dot for each reply, a cross for each loss, and lines at the least and the greatest time. The run can go on. */
 export const pingView: View<PingDocument> = {
   figure(document, { values, all }) {
     const { min, max, received } = document.stats;

@@ -2,7 +2,7 @@ import { type Host, networkName } from "../../../tools/report.ts";
 
 /** Where a way breaks. */
 export interface Break {
-  /** The hop behind which it does, 0 for this machine. */
+  /** The hop before the break, 0 for this machine. */
   readonly after: number;
   /** What is wrong there, in a few words. */
   readonly text: string;
@@ -42,8 +42,8 @@ export function tintsOf(ways: readonly (readonly WayHop[])[]): ReadonlyMap<strin
 }
 
 /**
- * The hops of a way by network. The near side is the first hops whose network is not known, or the first one alone where
- * none is; silent hops belong to the network on both of their sides.
+ * The hops of a way by network. The near side is the first hops whose network is not known, or only the first hop if no
+ * network is known. Silent hops between two hops of one network belong to that network.
  */
 export function segmentsOf<Hop extends WayHop>(
   hops: readonly Hop[],

@@ -8,7 +8,7 @@ import { Breakable } from "./parts.tsx";
 import type { Break, Segment, WayHop } from "./segments.ts";
 import { type End, isMixed } from "./way-marks.tsx";
 
-/** What passes: everything, small packets only, or what is not known. */
+/** Lines by what passes: everything, small packets only, or not known. */
 const LINES = {
   whole: { "stroke-width": 5 },
   thread: { "stroke-width": 2 },
@@ -33,7 +33,7 @@ interface RailProps {
   below: keyof typeof LINES | null;
 }
 
-/** A part of a way that stands, as high as its row: the band of a network, the line, and what is on it. */
+/** A part of a vertical way, as high as its row: the band of a network, the line, and the mark on it. */
 export function Rail({ tint, isFirst, mark, y = 18, above, below }: RailProps) {
   const line = { class: "line", x1: "50%", x2: "50%" };
   const text = { x: "50%", y, dy: 4, "text-anchor": "middle" };
@@ -72,7 +72,7 @@ export function Rail({ tint, isFirst, mark, y = 18, above, below }: RailProps) {
   );
 }
 
-/** What is on the rail for a hop; null is this machine. */
+/** The mark of a hop; null is this machine. */
 export function markOf(hop: Host | null, isSite: boolean): RailProps["mark"] {
   return hop === null ? "here" : isSite ? "site" : hop.ip === null ? "silent" : "hop";
 }
@@ -87,7 +87,7 @@ export function Name({ hop: { ip, hostname } }: { hop: Host }) {
   );
 }
 
-/** This machine alone, where the network of the first hop is known. */
+/** The near side without hops, for a way whose first hop has a known network. */
 const HERE = { name: "Here", tint: 0, hops: [] };
 
 interface Way {
@@ -96,7 +96,7 @@ interface Way {
   readonly isReached: boolean;
 }
 
-/** The rows of a way: the ends of each network, the hops around a break, and all where it is open; null is this machine. */
+/** The rows of a way: the ends of each network, the hops around a break, and all hops of open networks; null is this machine. */
 export function standingRows(
   { segments, isReached }: Way,
   isOpen: (network: number) => boolean,
@@ -120,12 +120,12 @@ export function standingRows(
   });
 }
 
-/** A way, and what is known of its end. */
+/** A way and its ends. */
 export interface StandingWayProps extends Way {
-  /** What came of the way, and of those that fork off before its end. */
+  /** The outcome of the way, and of the ways that fork off before its end. */
   ends: readonly [End, ...End[]];
   break?: Break | null | undefined;
-  /** Several paths behind a hop, of which a list opens. */
+  /** Several paths behind a hop, with a list that opens. */
   bundle?:
     | (Pick<Bundle, "near" | "threads"> & { readonly isListed: boolean; onList(): void })
     | null
@@ -134,7 +134,7 @@ export interface StandingWayProps extends Way {
   unknown: string;
 }
 
-/** A row: its part of the rail, what is there, a note below that, and milliseconds or what came of it. */
+/** A row: its part of the rail, a title, a note below, and milliseconds or an outcome. */
 function Item(props: { rail: RailProps; title: Child; note?: Child; result?: Child }) {
   const { rail, title, note, result } = props;
   return (
@@ -151,7 +151,7 @@ function Item(props: { rail: RailProps; title: Child; note?: Child; result?: Chi
 
 const resultOf = ({ text, tone }: End) => text && <b class={tone ?? ""}>{text}</b>;
 
-/** A way from top to bottom, for narrow screens; a network is a row or two, which open. */
+/** A way from top to bottom, for narrow screens; a network has one or two rows, which open. */
 export function StandingWay({ ends, unknown, bundle, break: broken, ...way }: StandingWayProps) {
   const [end, ...others] = ends;
   const [opened, setOpened] = useState<readonly number[]>([]);
@@ -214,13 +214,7 @@ export function StandingWay({ ends, unknown, bundle, break: broken, ...way }: St
               />
               {bundle?.near === at && (
                 <Item
-                  rail={{
-                    tint: row.tint,
-                    isFirst: false,
-                    mark: "bundle",
-                    above: null,
-                    below: null,
-                  }}
+                  rail={{ ...open, tint: row.tint, mark: "bundle", above: null, below: null }}
                   title={
                     <button
                       type="button"

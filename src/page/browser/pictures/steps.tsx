@@ -1,11 +1,10 @@
-import type { STATUSES } from "../../../tools/steps.ts";
-import { TONES } from "../../../tools/steps.ts";
+import { type StepRow, TONES } from "../../../tools/steps.ts";
 import { Breakable } from "./parts.tsx";
 
-/** A mark beside the colour of each outcome; a step that runs has none yet. */
+/** The mark of each outcome, which does not depend on colour. */
 const MARKS = { ok: "✓", warn: "!", fail: "✗", skipped: "–", running: "…" } as const;
 
-/** The outcomes in words, for whoever does not see the marks; the worst first. */
+/** The outcomes in words for screen readers, the worst first. */
 const WORDS = {
   fail: "failed",
   warn: "warning",
@@ -15,12 +14,7 @@ const WORDS = {
 } as const;
 
 /** A step that has ended, or one that runs. */
-export interface Step {
-  readonly name: string;
-  readonly status?: (typeof STATUSES)[number];
-  readonly finding?: string;
-  readonly text?: string;
-}
+export type Step = StepRow & { readonly finding?: string };
 
 /** The mark of a step in its colour. */
 function Mark({ step: { status } }: { step: Step }) {
@@ -39,7 +33,7 @@ const outcomeOf = ({ status }: Step): keyof typeof WORDS => status ?? "running";
 const worstOf = (steps: readonly Step[]) =>
   OUTCOMES.flatMap((outcome) => steps.find((step) => outcomeOf(step) === outcome) ?? [])[0];
 
-/** The worst outcome of some steps: a mark, and a word for whoever does not see it. */
+/** The worst outcome of some steps: a mark, and a word for screen readers. */
 export function Outcome({ steps }: { steps: readonly Step[] }) {
   const worst = worstOf(steps);
   if (worst === undefined) return null;

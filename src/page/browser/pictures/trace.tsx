@@ -8,20 +8,20 @@ import { tintsOf, type WayHop } from "./segments.ts";
 import { ON_ONE_SCALE, type ShownBundle, Way, type WayProps } from "./way.tsx";
 import { type End, shortMs } from "./way-marks.tsx";
 
-/** What is known of the way to a target. */
+/** A traced way to a target. */
 interface TracedWay {
   readonly ip?: string | undefined;
   readonly hops: readonly WayHop[];
   readonly reached?: boolean | undefined;
-  /** True if its end is not known, because the trace runs or was stopped. */
+  /** True if its end is not known yet, because the trace runs or was stopped. */
   readonly isOpen?: boolean;
-  /** What is wrong at its end; null if it was not to go further. */
+  /** The fault at its end; null if the trace had reached its limit. */
   readonly wrong?: string | null;
 }
 
 const SILENCE = "Nothing answers behind here";
 
-/** What is wrong where a trace ended, in a few words. */
+/** The fault at the end of a trace in a few words; null if it had reached its limit. */
 function wrongOf({ reason, error, loop }: TraceDocument["details"]): string | null {
   if (error) return capitalized(inWords(error.name));
   if (reason === "max-hops") return null;
@@ -37,7 +37,7 @@ interface TraceWayProps
   bundle?: ShownBundle | null;
 }
 
-/** The hops of a way, where it ends, and where it breaks. */
+/** The hops, the end and the break of a way. */
 function trackOf(
   { ip, hops, reached, isOpen = false, wrong = SILENCE }: TracedWay,
   isRunning: boolean,
@@ -56,7 +56,7 @@ function trackOf(
   const isBroken = !isOpen && !isSite && wrong !== null;
   return {
     ...{ hops: before, ends: [end] as const, site: isSite ? last : undefined },
-    // The end says so.
+    // The end says already that it is not known.
     unknown: "",
     break: isBroken ? { after: heard, text: wrong } : null,
   };
@@ -79,13 +79,8 @@ export function TraceWay(props: TraceWayProps) {
 }
 
 /** The way to a target with its bundle of paths, and the list of them. */
-function TracedPaths({
-  document,
-  asked,
-}: {
-  document: TraceDocument;
-  asked: Asked<TraceDocument>;
-}) {
+function TracedPaths(props: { document: TraceDocument; asked: Asked<TraceDocument> }) {
+  const { document, asked } = props;
   const { ip, hops, details } = document;
   const { paths = [], graph: { nodes } = { nodes: [] }, location } = details;
   const [isOpen, setOpen] = useState(false);

@@ -1,5 +1,5 @@
 import { type Kind, wordsOf } from "../../../tools/check/findings.ts";
-import { isIpv6 } from "../../../tools/check/ledger.ts";
+import { byFamily, isIpv6 } from "../../../tools/check/ledger.ts";
 import type { CheckDocument } from "../../../tools/check/report.ts";
 import type { CheckResult } from "../../../tools/check/result.ts";
 import { formatMs } from "../../../tools/numbers.ts";
@@ -8,7 +8,7 @@ import { NearSide } from "./near-side.tsx";
 
 type Row = CheckResult["details"]["attempts"][number];
 
-/** Bars that are drawn one each. */
+/** The most attempts that are drawn as bars. */
 const MOST_BARS = 20;
 
 const COLUMNS = [
@@ -23,11 +23,11 @@ interface TriedProps {
   port: number;
 }
 
-/** True for IPv4 where this server has none, which says nothing of the site. */
+/** True for IPv4 if this server has none, which says nothing of the site. */
 export const isUntested = (ip: string, rows: readonly Row[]) =>
   !isIpv6(ip) && rows.some(({ failed }) => "not-sent" in failed);
 
-/** The attempts at each address: a bar each, up if it worked, down if not, and how many of how many. */
+/** The attempts at each address: a bar for each, up if it worked and down if not, and the counts. */
 export function Tried({ attempts, steps, port }: TriedProps) {
   const ips = Map.groupBy(attempts, ({ ip }) => ip);
   return (
@@ -84,7 +84,7 @@ interface ByPlaceProps {
   places: readonly { readonly location: string; readonly document: CheckDocument }[];
 }
 
-/** What was tried from each place, in how long, by which network the site was reached or not, and the near side. */
+/** The attempts from each place, their times, the last network before the site, and the near side. */
 export function ByPlace({ places }: ByPlaceProps) {
   return (
     <>
@@ -112,9 +112,7 @@ export function ByPlace({ places }: ByPlaceProps) {
           <tbody>
             {places.map(({ location, document }) => {
               const { attempts = [], path } = document.details;
-              const [six, four] = [true, false].map((is) =>
-                attempts.filter(({ ip }) => isIpv6(ip) === is),
-              );
+              const [six, four] = byFamily(attempts);
               const hops = path?.hops.filter(({ ip }) => ip !== null && ip !== path.ip) ?? [];
               const network = hops.findLast(({ details }) => details?.network)?.details?.network;
               return (
@@ -157,19 +155,19 @@ export function ByPlace({ places }: ByPlaceProps) {
 }
 
 /** The attempts of a kind at all addresses; undefined if there were none. */
-function sumOf(rows: readonly Row[] = [], wanted: Kind) {
-  const of = rows.filter(({ kind }) => kind === wanted);
-  const sum = (key: "made" | "worked") => of.reduce((sum, row) => sum + row[key], 0);
-  return of.length === 0 ? undefined : { made: sum("made"), worked: sum("worked") };
+function sumOf(rows: readonly Row[], wanted: Kind) {
+  const own = rows.filter(({ kind }) => kind === wanted);
+  const sum = (key: "made" | "worked") => own.reduce((sum, row) => sum + row[key], 0);
+  return own.length === 0 ? undefined : { made: sum("made"), worked: sum("worked") };
 }
 
-/** The median of the address that connects the quickest. */
-function quickest(rows: readonly Row[] = []): string {
+/** The median at the address that connects the fastest. */
+function quickest(rows: readonly Row[]): string {
   const times = rows.flatMap(({ kind, rtt }) => (kind === "connect" && rtt ? rtt.median : []));
   return times.length === 0 ? "–" : `${formatMs(Math.min(...times))} ms`;
 }
 
-/** What the steps of an address say of it: what is wrong, or how it answered. */
+/** The note on an address from its steps: what is wrong, or how it answered. */
 function noteOf(steps: CheckResult["steps"], port: number): { text: string; isBad: boolean } {
   const bad = steps.find(({ status, finding }) => status === "fail" && finding);
   if (bad?.finding) return { text: wordsOf(bad.finding, port), isBad: true };

@@ -1,6 +1,6 @@
 import type { WayHop } from "./segments.ts";
 
-/** Pixels: the middle of the disc that stands for here, the least to the first hop, and between two. */
+/** Pixels: the middle of the disc for this machine, the least to the first hop, and the least between two hops. */
 export const LEFT = 10;
 const FIRST = 44;
 const LEAST = 15;
@@ -8,16 +8,16 @@ const LEAST = 15;
 /** Pixels between the bars of a break. */
 export const BREAK = 62;
 
-/** Pixels that a bundle of paths takes at least. */
+/** The least pixels of a bundle of paths. */
 const BUNDLE = 150;
 
-/** Silent hops in a row, beyond which they are one. */
+/** Silent hops in a row that are shown one each; more are shown as one. */
 const FOLDED = 3;
 
 /** A hop at its place, or several silent ones at one. */
 export interface Placed<Hop extends WayHop = WayHop> {
   readonly hop: Hop;
-  /** The hops that stand there: one, or several silent ones. */
+  /** The number of hops at this place: one, or several silent ones. */
   readonly count: number;
   readonly x: number;
 }
@@ -27,7 +27,7 @@ interface Options {
   readonly width: number;
   /** Milliseconds at the end of the scale, which all ways of a view share. */
   readonly mostMs: number;
-  /** The hop behind which it breaks, 0 for none of them; null if it does not. */
+  /** The hop before the break, 0 for this machine; null without a break. */
   readonly breakAfter: number | null;
   /** The hops between which there are several paths. */
   readonly bundle?: { readonly near: number; readonly far: number } | null;
@@ -39,32 +39,25 @@ interface Options {
 }
 
 /**
- * Places the hops of a way by their times. A hop stands behind the one before it also if it answered faster; silent hops
- * share the distance to the next answer. Where there is too little room, the scale gives way.
+ * Places the hops of a way by their times. A hop stands behind the one before it, even if it answered faster. Silent hops
+ * share the distance to the next answer. If there is too little room, the scale shrinks.
  *
  * @param endMs the time of the site; null if it was not reached, which puts it at the end
- * @returns the hops, the place of the site, where the break begins, and pixels a millisecond
+ * @returns the hops, the place of the site, the begin of the break, and pixels for a millisecond
  */
 export function layWay<Hop extends WayHop>(
   hops: readonly Hop[],
   endMs: number | null,
-  {
-    width,
-    mostMs,
-    breakAfter,
-    bundle,
-    first = FIRST,
-    least = LEAST,
-    mostPerMs = Infinity,
-  }: Options,
+  { width, mostMs, breakAfter, bundle, mostPerMs = Infinity, ...distances }: Options,
 ) {
+  const { first = FIRST, least = LEAST } = distances;
   const rows = folded(hops);
   const room = Math.min(least, (width - first - BREAK - (bundle ? BUNDLE : 0)) / (rows.length + 2));
   const lay = (perMs: number) => {
     const xs: number[] = [];
     let [x, shift, silent, nearX] = [LEFT, 0, 0, LEFT];
     let breakAt: number | null = null;
-    /** Goes on to a place, and puts the silent hops in between. */
+    /** Moves on to a place, and puts the silent hops in between. */
     const go = (to: number) => {
       const from = x;
       for (let at = 1; at <= silent; at++) xs.push(from + ((to - from) * at) / (silent + 1));
@@ -98,7 +91,7 @@ export function layWay<Hop extends WayHop>(
   const free = Math.max(0, width - LEFT - (breakAfter === null ? 0 : BREAK));
   let perMs = Math.min(free / (mostMs || 1), mostPerMs);
   let laid = lay(perMs);
-  // The least distances may push the end out.
+  // The least distances may push the end beyond the width.
   for (let tries = 0; tries < 24 && laid.end > width; tries++) {
     perMs *= 0.85;
     laid = lay(perMs);
@@ -108,7 +101,7 @@ export function layWay<Hop extends WayHop>(
   return { placed, breakAt, end, perMs };
 }
 
-/** Hops, of which more than three silent ones in a row are one. */
+/** The hops, with more than three silent ones in a row as one. */
 function folded<Hop extends WayHop>(hops: readonly Hop[]): { hop: Hop; count: number }[] {
   const rows: { hop: Hop; count: number }[] = [];
   let start = 0;

@@ -1,18 +1,18 @@
-/** What stands on a way: hops, the site, breaks, forks, strands, and times. */
+/** The marks on a way: hops, the site, breaks, forks, strands, and times. */
 import type { Child } from "hono/jsx/dom";
 import type { Tone } from "../../../tools/report.ts";
 import type { Segment } from "./segments.ts";
-import { BREAK, LEFT, type Placed } from "./way-layout.ts";
+import { BREAK, type Placed } from "./way-layout.ts";
 
-/** Pixels that a character of a name takes, so that one without room is left out. */
+/** Pixels of a character, to leave out names without room. */
 export const CHARACTER = 6.8;
 
-/** Threads that are drawn one each; more are drawn in proportion. */
+/** The most threads that are drawn one each; more are drawn in proportion. */
 export const MOST_THREADS = 16;
 
-/** One end of a way: an address of the site, or some that are alike. */
+/** One end of a way: an address of the site, or several like ones. */
 export interface End {
-  /** What came of it, such as `14.2 ms`. */
+  /** The outcome, such as `14.2 ms`. */
   readonly text: string;
   /** The address, or how many there are. */
   readonly note: string;
@@ -23,11 +23,11 @@ export interface End {
   readonly attempts?: { readonly made: number; readonly failed: number };
 }
 
-/** True where some attempts worked and some did not. */
+/** True if some attempts worked and some did not. */
 export const isMixed = ({ attempts }: End) =>
   attempts !== undefined && attempts.failed > 0 && attempts.failed < attempts.made;
 
-/** Milliseconds as short as a label needs them. */
+/** Milliseconds for a short label. */
 export const shortMs = (ms: number) => (ms < 100 ? ms.toFixed(1) : ms.toFixed(0));
 
 interface RingProps extends Placed {
@@ -54,18 +54,9 @@ export function Ring({ hop, count, x, y, isThin }: RingProps) {
   );
 }
 
-/** What is not known: dots, and why. */
-export function Dotted({
-  from,
-  to,
-  y,
-  text,
-}: {
-  from: number;
-  to: number;
-  y: number;
-  text: string;
-}) {
+/** A dotted line for a part that is not known, and why. */
+export function Dotted(props: Record<"from" | "to" | "y", number> & { text: string }) {
+  const { from, to, y, text } = props;
   const [middle, half] = [(from + to) / 2, text === "" ? 0 : (text.length * CHARACTER) / 2 + 8];
   if (half === 0 || to - from < 2 * half)
     return <line class="dotted" x1={from} x2={to} y1={y} y2={y} />;
@@ -80,17 +71,9 @@ export function Dotted({
   );
 }
 
-export function Site({
-  x,
-  y,
-  isThin,
-  isReached,
-}: {
-  x: number;
-  y: number;
-  isThin: boolean;
-  isReached: boolean;
-}) {
+type SiteProps = Record<"x" | "y", number> & Record<"isThin" | "isReached", boolean>;
+
+export function Site({ x, y, isThin, isReached }: SiteProps) {
   const half = isThin ? 5 : 8;
   return (
     <rect
@@ -125,7 +108,7 @@ interface BreakMarkProps {
   width: number;
 }
 
-/** A break, and above it what is wrong. */
+/** A break, and the fault above it. */
 export function BreakMark({ x, y, text, width }: BreakMarkProps) {
   const middle = x + BREAK / 2;
   const half = (text.length * CHARACTER) / 2 + 4;
@@ -179,12 +162,12 @@ interface StrandsProps {
   start: number;
 }
 
-/** A thread for each attempt, of which those that failed end before the site. */
+/** A thread for each attempt; failed ones end before the site. */
 export function Strands({ end, from, x, y, start }: StrandsProps) {
   const { made, failed } = end.attempts ?? { made: 1, failed: 0 };
   const threads = Math.min(made, MOST_THREADS);
   const lost = Math.round((threads * failed) / made);
-  // Those that failed are spread among the others.
+  // Failed attempts are spread among the others.
   const isLost = (at: number) =>
     Math.floor(((at + 1) * lost) / threads) > Math.floor((at * lost) / threads);
   const yOf = (at: number) => y + (at - (threads - 1) / 2) * 7;
@@ -223,16 +206,14 @@ export function Strands({ end, from, x, y, start }: StrandsProps) {
   );
 }
 
-/** Below the last hop of each network its time. */
-export function Times({
-  segments,
-  placed,
-  y,
-}: {
+interface TimesProps {
   segments: readonly Segment[];
   placed: readonly Placed[];
   y: number;
-}) {
+}
+
+/** The time of the last hop of each network, below it. */
+export function Times({ segments, placed, y }: TimesProps) {
   const shown: Child[] = [];
   let free = 0;
   for (const { hops } of segments) {
@@ -251,19 +232,10 @@ export function Times({
   return <>{shown}</>;
 }
 
-/** A bracket over all that may be at fault. */
-export function Doubt({
-  placed,
-  end,
-  y,
-  text,
-}: {
-  placed: readonly Placed[];
-  end: number;
-  y: number;
-  text: string;
-}) {
-  const from = placed[0]?.x ?? LEFT;
+type DoubtProps = Record<"from" | "end" | "y", number> & { text: string };
+
+/** A bracket over the hops that may be at fault. */
+export function Doubt({ from, end, y, text }: DoubtProps) {
   return (
     <g class="warn">
       <path class="bracket" d={`M${from} ${y + 6}v-7H${end}v7`} />

@@ -20,24 +20,24 @@ import {
   Times,
 } from "./way-marks.tsx";
 
-/** Pixels: the height of a band, of that of IPv4, and between the middles of two lanes. */
+/** Pixels: the height of a band, that of a thin band for IPv4, and between the middles of two lanes. */
 const BAND = 24;
 const BAND4 = 14;
 const LANE = 52;
 
-/** Pixels for what came of the way, at its right. */
+/** Pixels for the outcomes, at the right of a way. */
 const RESULTS = 190;
 
-/** An address in lines that fit there. */
+/** The lines of an address that fit there. */
 const NOTE_LINES = /.{1,23}(?::|$)/g;
 
-/** Pixels below which a way stands. */
+/** The width in pixels below which a way is drawn from top to bottom. */
 const NARROW = 560;
 
 /** The least distances of the ways of several places: to the first hop, and between two. */
 export const ON_ONE_SCALE = { first: 30, least: 11 };
 
-/** A bundle of paths, and what is shown of it. */
+/** A bundle of paths, and how it is shown. */
 export interface ShownBundle extends Bundle {
   readonly isOpen: boolean;
   /** True if the list of the paths is open. */
@@ -49,16 +49,16 @@ export interface ShownBundle extends Bundle {
   onAlone(path: number): void;
 }
 
-/** A way as far as the scale that it shares depends on it. */
+/** The parts of a way that its shared scale depends on. */
 interface Track {
   hops: readonly WayHop[];
-  /** The first is where the line leads; to the others it forks behind the last hop. */
+  /** The ends: the line leads to the first, and forks to the others behind the last hop. */
   ends: readonly [End, ...End[]];
   break?: Break | null | undefined;
   bundle?: ShownBundle | null | undefined;
 }
 
-/** What ways share that are shown together. */
+/** The scale of ways that are shown together. */
 export interface Scale {
   /** Milliseconds at the end of the scale. */
   mostMs: number;
@@ -74,16 +74,16 @@ export interface WayProps extends Track, Scale {
   label: string;
   /** Below the label. */
   note?: string;
-  /** What it leads to, if that answered, for its network. */
+  /** The site, if it answered, for its network. */
   site?: WayHop | undefined;
-  /** Hops of which one may be at fault, and what is known. */
+  /** Set if one of the hops may be at fault, with what is known. */
   doubt?: { readonly text: string } | null | undefined;
   isRunning?: boolean;
-  /** Why nothing is known of it, in a few words. */
+  /** Why the rest of the way is not known, in a few words. */
   unknown?: string | undefined;
-  /** True for the way beside, which is thin. */
+  /** True for a way for comparison, which is thin. */
   isThin?: boolean;
-  /** True for a way that is compared with the one beside it, and lies in any room. */
+  /** True for a way that is drawn from left to right in any width, beside the one that it is compared with. */
   lies?: boolean;
 }
 
@@ -102,7 +102,7 @@ function useWidth(guess: number) {
   return [width, box] as const;
 }
 
-/** A way from here to the site, which stands where there is little room. */
+/** A way from here to the site, drawn from top to bottom if there is little room. */
 export function Way(props: WayProps) {
   const { hops, isThin = false, lies = isThin } = props;
   const [room, box] = useWidth(984);
@@ -139,7 +139,7 @@ function Standing(props: WayProps) {
   );
 }
 
-/** True for a hop in whose place there is a bundle. */
+/** True for a hop that a bundle replaces. */
 const isInside = ({ hop }: WayHop, { near, far }: Bundle) => near < hop && hop < far;
 
 const hasStrandsOf = ({ ends, isThin }: WayProps) => !isThin && ends.some(isMixed);
@@ -148,7 +148,7 @@ const hasStrandsOf = ({ ends, isThin }: WayProps) => !isThin && ends.some(isMixe
 const extraOf = (bundle: WayProps["bundle"]) =>
   bundle ? halfOf(bundle, bundle.isOpen, BAND) - BAND / 2 : 0;
 
-/** Pixels above the line of a way: what is written there. */
+/** Pixels above the line of a way, for the texts there. */
 function topOf(props: WayProps): number {
   const { hops, ends, isThin, doubt, bundle, break: broken } = props;
   const names = !isThin && (hops.length > 0 || broken) ? 22 : 4;
@@ -163,7 +163,7 @@ const heightOf = ({ attempts }: End, hasStrands: boolean) =>
 
 type LaneProps = WayProps & { readonly room: number };
 
-/** A way in pixels, with at most so many a millisecond. */
+/** A way in pixels, with `mostPerMs` pixels for a millisecond at most. */
 const layTrack = (
   { hops, ends, break: broken, bundle = null }: Track,
   { room, mostMs, first, least }: LaneProps,
@@ -174,7 +174,7 @@ const layTrack = (
     breakAfter: ends.length > 1 ? null : (broken?.after ?? null),
   });
 
-/** Where each part of a lane stands, in pixels. */
+/** The place of each part of a lane, in pixels. */
 function laneOf(props: LaneProps) {
   const { hops, ends, room, bundle, beside, isThin = false } = props;
   const width = room - RESULTS;
@@ -225,7 +225,7 @@ function Lane(props: LaneProps) {
   const segments = segmentsOf(hops, props.tints);
   const site = isReached && props.site ? [props.site] : [];
   const bands = segmentsOf([...hops, ...site], props.tints);
-  // Beyond what is broken nothing is known but what small packets show.
+  // Behind a break, only small packets show anything.
   const lineEnd = breakAt ?? (isReached ? end : last);
   // The times at the ends of an open bundle stand beside it.
   const beside = ({ x, ...hop }: Placed) => ({
@@ -284,7 +284,7 @@ function Lane(props: LaneProps) {
       <Times {...{ segments, placed: placed.map(beside), y: y + band / 2 + 15 }} />
       {props.doubt && (
         <Doubt
-          {...{ placed, end, y: y - band / 2 - (hasNames ? 22 : 4) }}
+          {...{ from: placed[0]?.x ?? LEFT, end, y: y - band / 2 - (hasNames ? 22 : 4) }}
           text={props.doubt.text}
         />
       )}
@@ -307,7 +307,7 @@ function Lane(props: LaneProps) {
   );
 }
 
-/** Where a way breaks, and what passes there all the same. */
+/** The break of a way, and the small packets that may pass it. */
 function Broken({ lane, at, text, isNarrow }: { lane: LaneShape; at: number } & Break) {
   const { y, end, width } = lane;
   return (
@@ -323,7 +323,7 @@ function Broken({ lane, at, text, isNarrow }: { lane: LaneShape; at: number } & 
   );
 }
 
-/** The ways behind the last hop that they share: one to each address, or one for each few transactions. */
+/** The ways behind the last common hop: one to each address, or a strand for each transaction. */
 function Parted({ lane, ends }: { lane: LaneShape; ends: WayProps["ends"] }) {
   const { forkAt: from, end: x, y: start, lanes, hasStrands } = lane;
   return (
@@ -338,7 +338,7 @@ function Parted({ lane, ends }: { lane: LaneShape; ends: WayProps["ends"] }) {
   );
 }
 
-/** What each end of a way has brought, beside it. */
+/** The outcome of each end of a way, beside it. */
 function Results({ lane: { width, lanes }, ends }: { lane: LaneShape; ends: WayProps["ends"] }) {
   return (
     <>
@@ -367,7 +367,7 @@ function Results({ lane: { width, lanes }, ends }: { lane: LaneShape; ends: WayP
 
 /** The sentence of the picture. */
 function captionOf({ label, hops, ends, bundle, break: broken, doubt }: WayProps): string {
-  // The near side is no network.
+  // The near side is not a network.
   const networks = segmentsOf(hops, new Map()).filter(({ tint }) => tint !== 0);
   const names = [...new Set(networks.flatMap(({ name }) => name ?? []))].join(", ");
   const through = names && ` through ${names}`;
@@ -416,18 +416,8 @@ function Band({ tint, from, to, top, height }: BandProps) {
 }
 
 /** The networks: bands that meet midway, with their names where there is room. */
-function Bands({
-  segments,
-  placed,
-  y,
-  band,
-  end,
-  hasNames,
-  namesEnd,
-  isOpen,
-  breakAt,
-  wide,
-}: BandsProps) {
+function Bands(props: BandsProps) {
+  const { segments, placed, y, band, end, hasNames, namesEnd, isOpen, breakAt, wide } = props;
   const xOf = (hop: number) => placed.findLast((each) => each.hop.hop <= hop)?.x ?? LEFT;
   const edges = segments.map(({ hops: [first] }, at) => {
     const before = segments[at - 1]?.hops.at(-1);
@@ -438,7 +428,7 @@ function Bands({
     return isAcross ? breakAt + BREAK : (from + to) / 2;
   });
   const lastX = placed.at(-1)?.x ?? LEFT;
-  // Here alone, where the network of the first hop is known.
+  // This machine has a band of its own if the network of the first hop is known.
   const near =
     segments[0] && segments[0].tint !== 0 ? (LEFT + xOf(segments[0].hops[0].hop)) / 2 : 0;
   const usual = { top: y - band / 2, height: band };
@@ -489,10 +479,10 @@ interface ThreadsProps {
   y: number;
 }
 
-/** What is pressed of a thread, as wide as the distance to the next. */
+/** The invisible stroke for presses on a thread, as wide as the distance to the next. */
 const PRESS = { fill: "none", stroke: "transparent", "stroke-width": 9 };
 
-/** A thread for each path of a bundle, with the routers of its own; a press shows one alone. */
+/** A thread for each path of a bundle, with its own routers; a press shows one alone. */
 function Threads({ bundle, ...place }: ThreadsProps) {
   const { isOpen, alone, onAlone } = bundle;
   return (

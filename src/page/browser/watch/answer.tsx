@@ -1,5 +1,4 @@
 import { type Child, useEffect, useState } from "hono/jsx/dom";
-import type { Tone } from "../../../tools/report.ts";
 import { Headline } from "../answer.tsx";
 import { call } from "../api.ts";
 import { CALLER } from "../caller.ts";
@@ -61,19 +60,10 @@ export function Unanswered({ problem }: { problem: Problem | undefined }) {
   );
 }
 
-interface AnswerProps {
-  tone: Tone | null;
-  /** The first words, which have the tone. */
-  words: string;
-  rest: string;
-  above: Child;
-  below: string;
-}
-
-/** The answer, with its subject above, and its evidence below. */
-export const Answer = ({ tone, words, rest, above, below }: AnswerProps) => (
+/** The answer, with its subject above. */
+export const Answer = ({ above, ...answer }: Parameters<typeof Headline>[0] & { above: Child }) => (
   <div class="announce">
     <p class="cluster small soft">{above}</p>
-    <Headline {...{ tone, word: words, headline: rest, evidence: below }} />
+    <Headline {...answer} />
   </div>
 );

@@ -41,10 +41,10 @@ export function OneWatch({ place }: { place: WatchPlace }) {
     <>
       <Answer
         tone={verdict && toneOf(verdict.code)}
-        words={verdict ? `${answerOf(verdict.code)}.` : "No run yet."}
-        rest={verdict ? sinceText(verdict) : titleOf(watch)}
+        word={verdict ? `${answerOf(verdict.code)}.` : "No run yet."}
+        headline={verdict ? sinceText(verdict) : titleOf(watch)}
         above={[<a href="#/watch">Watch ›</a>, `${manner}, ${plural(runs, "run")}`]}
-        below={sentencesOf(verdict?.text ?? "")[1]}
+        evidence={sentencesOf(verdict?.text ?? "")[1]}
       />
       <div class="tools stamp">
         <nav aria-label="Time">

@@ -97,10 +97,11 @@ function aboutAll(watches: readonly WatchRow[], byTone: ByTone, flaps: number) {
   };
   return {
     tone,
-    words: words[tone ?? "none"],
-    rest: tone === "good" || tone === null ? "" : only ? sinceText(only) : `${listText(names)}.`,
+    word: words[tone ?? "none"],
+    headline:
+      tone === "good" || tone === null ? "" : only ? sinceText(only) : `${listText(names)}.`,
     above: `${watches.length} watched${last.at(-1) ? `, last run ${timeText(`${last.at(-1)}`)} UTC` : ""}`,
-    below: `${others ? `${plural(others.length, "other")} may need a look. ` : ""}${plural(changes, "confirmed change")} in the last day${flaps > 0 ? `; ${flaps} more did not come again` : ""}.`,
+    evidence: `${others ? `${plural(others.length, "other")} may need a look. ` : ""}${plural(changes, "confirmed change")} in the last day${flaps > 0 ? `; ${flaps} more did not come again` : ""}.`,
   };
 }
 
