@@ -9,6 +9,8 @@ import { ANYWHERE, MAIN_TABLE, type Machine, readMachine } from "./machine.ts";
 const LISTEN_MS = 3600;
 /** The time that a look waits for tentative addresses, in milliseconds. */
 const TENTATIVE_MS = 5000;
+/** The greatest time of a look: gateways that come late are not asked to the end then. */
+const LONGEST_MS = 9500;
 const READ_MS = 20;
 /** Links that are listened on. */
 const MAX_LINKS = 8;
@@ -73,12 +75,13 @@ async function listen(
   for (;;) {
     listener?.turn();
     const ms = performance.now() - startMs;
-    const isHeard = !listener || (ms >= LISTEN_MS && listener.isDone());
+    const isOver = ms >= LONGEST_MS;
+    const isHeard = !listener || isOver || (ms >= LISTEN_MS && listener.isDone());
     const after = isHeard && Bun.peek.status(isTried) !== "pending" ? readMachine() : null;
     if (after) askGateways(after);
-    const isSettled =
-      (listener?.isDone() ?? true) && after?.addresses.every(({ state }) => state !== "tentative");
-    if (after && (isSettled || ms >= TENTATIVE_MS)) {
+    const isTentative = after?.addresses.some(({ state }) => state === "tentative");
+    const isSettled = (listener?.isDone() ?? true) && (!isTentative || ms >= TENTATIVE_MS);
+    if (after && (isSettled || isOver)) {
       listener?.read();
       const [heard, gateways] = [listener?.heard() ?? [], listener?.gateways() ?? []];
       return { before, after, heard, gateways, withoutRaw };

@@ -307,10 +307,15 @@ describe("networks", () => {
         stdout: "pipe",
       },
     );
-    // A busy machine takes long to make the network, and needs all of this time for the look.
-    const change = "addr change 2001:db8:1::5/64 dev eth0 valid_lft 40 preferred_lft 40";
-    await run(["ip", "-n", network.client.namespace, ...change.split(" ")]);
-    const { document } = await here(network);
+    const change = "addr replace 2001:db8:1::5/64 dev eth0 valid_lft 40 preferred_lft 40";
+    const look = async () => {
+      const startMs = performance.now();
+      await run(["ip", "-n", network.client.namespace, ...change.split(" ")]);
+      return { ...(await here(network)), isQuick: performance.now() - startMs < 30_000 };
+    };
+    let { document, isQuick } = await look();
+    // A busy machine can need all of this time.
+    while (!isQuick) ({ document, isQuick } = await look());
     expect(document.details.verdict.code).toBe("ending");
     let [text, deletedMs] = ["", Number.NaN];
     for await (const part of monitor.stdout.pipeThrough(new TextDecoderStream())) {

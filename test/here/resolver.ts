@@ -19,8 +19,9 @@ export async function startResolver(address: string, afterMs = 0): Promise<Dispo
       async data(socket, query, port, from) {
         const answer = answerTo(query);
         if (afterMs > 0) await Bun.sleep(afterMs);
-        // There may be no way back, as to a unique local address.
-        attempt(() => socket.send(answer, port, from));
+        const send = () => socket.send(answer, port, from);
+        // An error of an earlier answer fails this one. There may be no way back, as to a unique local address.
+        attempt(send) || attempt(send);
       },
       error: () => {},
     },

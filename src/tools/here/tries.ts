@@ -11,7 +11,7 @@ import { HEADER_BYTES, IPV6_HEADER_BYTES, TYPE } from "../../icmp/wire/packet.ts
 /** Resolvers that are tried; a system has three. */
 const MAX_RESOLVERS = 3;
 /** Milliseconds that each question to a resolver waits: addresses may be tentative at first, and a resolver may be slow. */
-const TRIES_MS = [1400, 1400, 4000];
+const TRIES_MS = [1400, 1400, 3000];
 /** Milliseconds that every other packet waits for its answer. */
 const TRY_MS = 1400;
 /** Three large packets go only where small ones have come back. With all small packets they are less than 64 KB. */
