@@ -235,26 +235,26 @@ labTest(
     const aborted = [50, 70, 90, 110].map((ms, at) =>
       abortOver(service, aborting, `/check/${nameOf("aborted", at)}`, ms, over.signal),
     );
-    const [ofCrowd, ofQuiet] = await Promise.all([
-      checkAtOnce(service, crowd, (at) => nameOf("crowd", at)),
-      checkAtOnce(service, quiet, (at) => nameOf("silent", at)),
-    ]);
     const isMany = async () => {
       const arrivals = await watch.arrivals();
-      const ips = [ipOf("aborted"), ip4Of("aborted")];
+      const ips = SITES_OF_CHECKS.flatMap((site) => [ipOf(site), ip4Of(site)]);
       return ips.every((ip) => synsTo(arrivals, ip).first.length > SYNS_PER_SECOND / 2);
     };
-    // On a busy machine, few of those that are aborted have sent a SYN meanwhile.
-    while (!(await isMany())) await Bun.sleep(100);
+    // On a busy machine, few of the checks come to a SYN in their time.
+    do {
+      const [ofCrowd, ofQuiet] = await Promise.all([
+        checkAtOnce(service, crowd, (at) => nameOf("crowd", at)),
+        checkAtOnce(service, quiet, (at) => nameOf("silent", at)),
+      ]);
+      expectNoFault(ofCrowd);
+      expectNoFault(ofQuiet.filter((code) => code !== "port-silent"));
+    } while (!(await isMany()));
     over.abort();
     await Promise.all(aborted);
-    expectNoFault(ofCrowd);
-    expectNoFault(ofQuiet.filter((code) => code !== "port-silent"));
     const arrivals = await watch.arrivals();
     for (const site of SITES_OF_CHECKS) {
       for (const ip of [ipOf(site), ip4Of(site)]) {
         const { all, first } = synsTo(arrivals, ip);
-        expect(first.length).toBeGreaterThan(SYNS_PER_SECOND / 2);
         // SYNs of a trace to a silent port are counted by their hop limits.
         for (const each of Object.values(Object.groupBy(first, ({ hopLimit }) => hopLimit)))
           expect(inASecond(each ?? [])).toBeLessThanOrEqual(HASTE * SYNS_PER_SECOND);

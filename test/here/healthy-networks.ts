@@ -54,10 +54,6 @@ export const HEALTHY: readonly Trial[] = [
     routers: [{ addresses: ["fe80::1/64"], first: "ip route add 2001:db8:1::/64 dev eth0" }],
   }),
   healthy("one address of a provider, with the gateway fe80::1", PROVIDER, FIRST),
-  healthy("a resolver that takes more than a second to answer", {
-    ...STATIC,
-    answersAfterMs: 1600,
-  }),
   healthy("a global gateway of another prefix, with a route of its own", {
     routers: [{ addresses: ["fe80::1/64", "2001:db8:9::1/64", "2001:db8:1::1/64"] }],
     ip: [

@@ -285,6 +285,16 @@ describe("networks", () => {
     expect(status).toBe(2);
   });
 
+  networkTest("a resolver that takes more than a second to answer is heard", async () => {
+    using _ = await takePlace();
+    await using network = await startNetwork({ ...STATIC, answersAfterMs: 1600 });
+    const codes: string[] = [];
+    // A busy machine delays its answers more, at times beyond what a look waits.
+    while (codes.length < 5 && codes.at(-1) !== "works")
+      codes.push((await look(network)).details.verdict.code);
+    expect(codes.at(-1)).toBe("works");
+  });
+
   networkTest("an interface that vanishes in the middle is down", async () => {
     using _ = await takePlace();
     await using network = await startNetwork(SLAAC);
@@ -300,6 +310,16 @@ describe("networks", () => {
   networkTest("an address ends in the second that was told, as ip monitor sees it", async () => {
     using _ = await takePlace();
     await using network = await startNetwork(STATIC);
+    const change = "addr replace 2001:db8:1::5/64 dev eth0 valid_lft 40 preferred_lft 40";
+    const look = async () => {
+      const startMs = performance.now();
+      await run(["ip", "-n", network.client.namespace, ...change.split(" ")]);
+      return { ...(await here(network)), isQuick: performance.now() - startMs < 20_000 };
+    };
+    let { document, isQuick } = await look();
+    // A busy machine can need all of this time.
+    while (!isQuick) ({ document, isQuick } = await look());
+    expect(document.details.verdict.code).toBe("ending");
     const monitor = Bun.spawn(
       ["ip", "-n", network.client.namespace, "-ts", "-6", "monitor", "address"],
       {
@@ -307,16 +327,6 @@ describe("networks", () => {
         stdout: "pipe",
       },
     );
-    const change = "addr replace 2001:db8:1::5/64 dev eth0 valid_lft 40 preferred_lft 40";
-    const look = async () => {
-      const startMs = performance.now();
-      await run(["ip", "-n", network.client.namespace, ...change.split(" ")]);
-      return { ...(await here(network)), isQuick: performance.now() - startMs < 30_000 };
-    };
-    let { document, isQuick } = await look();
-    // A busy machine can need all of this time.
-    while (!isQuick) ({ document, isQuick } = await look());
-    expect(document.details.verdict.code).toBe("ending");
     let [text, deletedMs] = ["", Number.NaN];
     for await (const part of monitor.stdout.pipeThrough(new TextDecoderStream())) {
       text += part;
