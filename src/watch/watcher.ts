@@ -62,7 +62,7 @@ const isOfService = ({ code, details = {} }: Failure) =>
 /** Runs that confirm a change: a router that chooses by packet seldom shows another path three times. */
 const CONFIRMATIONS = { path: 2, others: 1 } as const;
 
-/** A difference that so many times in a day did not come again is ignored for the rest of the day, unless it is one of the verdict. */
+/** After so many appearances in a day without a confirmation, a difference is ignored until the next day. A verdict never is. */
 const MAX_FLAPS = 2;
 
 /** Differences in the text of a change. */

@@ -34,22 +34,23 @@ let active = new AbortController();
 /** Draws the page again; one component uses the state. */
 let draw = (_: State) => {};
 
-function change(part: Partial<State>): void {
-  state = { ...state, ...part };
-  draw(state);
-}
+const drawNow = () => draw(state);
 
 let isDue = false;
 
-/** Changes the state, and draws it with the next frame: events come in bursts, and drawing takes longer than an event. */
-function changeSoon(part: Partial<State>): void {
-  state = { ...state, ...part };
+/** Draws with the next frame: events come in bursts, and drawing takes longer than an event. */
+function drawSoon(): void {
   if (isDue) return;
   isDue = true;
   requestAnimationFrame(() => {
     isDue = false;
-    draw(state);
+    drawNow();
   });
+}
+
+function change(part: Partial<State>, show = drawNow): void {
+  state = { ...state, ...part };
+  show();
 }
 
 /** The state of the page; a change draws the component again. */
@@ -116,11 +117,11 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
   const repeats = repeat !== undefined;
   let own: Run = { ...NEW_RUN, bookmark, path, repeats, startedMs: Date.now() };
   keep(own);
-  const note = (part: Partial<Run>, show = change) => {
+  const note = (part: Partial<Run>, show = drawNow) => {
     // The same run may have been started anew.
     if (state.runs.get(hash) !== own) return;
     own = { ...own, ...part };
-    show({ runs: new Map(state.runs).set(hash, own) });
+    change({ runs: new Map(state.runs).set(hash, own) }, show);
   };
   let round = 0;
   const onPart = (data: object, event: string) => {
@@ -128,7 +129,7 @@ export async function run(bookmark: Bookmark, repeat?: View["repeat"]): Promise<
     const waits = waitText(event, data);
     if (waits !== undefined) return note({ waits });
     // Each call of a repeated run has one part, which gets the number of the call.
-    note({ parts: [...own.parts, repeats ? { ...data, seq: round } : data] }, changeSoon);
+    note({ parts: [...own.parts, repeats ? { ...data, seq: round } : data] }, drawSoon);
   };
   try {
     do {
